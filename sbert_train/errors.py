@@ -1,0 +1,35 @@
+"""The exceptions that a user can mend: printed as one line, exit code 2.
+
+    SbertTrainError
+    ├── ConfigError        the YAML file or an override of it
+    ├── DataError          a data set: where it is, how it reads, its columns and rows
+    ├── ModelError         a model folder, package or Hub id
+    ├── EvaluationError    an evaluation that has no meaningful figure
+    └── ExportError        an export that failed or does not equal the model
+
+Any other exception is our own fault and keeps its traceback (exit code 1).
+"""
+
+
+class SbertTrainError(Exception):
+    """Something that the user can mend; its message says what, where and what to do."""
+
+
+class ConfigError(SbertTrainError):
+    """The run's configuration is wrong."""
+
+
+class DataError(SbertTrainError):
+    """A data set cannot be read or does not hold what was asked of it."""
+
+
+class ModelError(SbertTrainError):
+    """A model cannot be found, verified or understood."""
+
+
+class EvaluationError(SbertTrainError):
+    """A metric is undefined on what it was given, such as constant predictions."""
+
+
+class ExportError(SbertTrainError):
+    """An exported model could not be written or does not equal the one it came from."""

@@ -1,0 +1,379 @@
+"""The sentence encoder: one backbone, a pooling, a head and a normalisation, shared by all texts of a batch.
+
+N texts, T tokens of all texts, H dimensions of the backbone, D dimensions of an embedding.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, overload
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from tokenizers import normalizers
+from torch import Tensor, nn
+from torch.nn import functional as F
+from tqdm.auto import tqdm
+from transformers import AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+
+from sbert_train.data.batch import TextBatch, pack
+from sbert_train.errors import ModelError
+from sbert_train.model.head import HeadSpec, head_from_layers, layers_of_head, make_head
+from sbert_train.model.layout import Layout, read_layout, write_layout
+from sbert_train.model.packing import NotPackable, choose_way, first_position, pooled, set_attention
+from sbert_train.model.resolve import resolve_model
+
+PROMPT_NAMES = {"anchor": "query", "positive": "document", "negative": "document"}
+"""Role -> the name by which sentence-transformers' encode_query and encode_document look its prompt up."""
+
+_PROBE_LENGTHS = (3, 4, 9, 16, 17)
+
+
+class SentenceEncoder(nn.Module):
+    """Texts -> embeddings; the siamese encoder of Reimers & Gurevych 2019 ("Sentence-BERT", section 3).
+
+    >>> encoder = SentenceEncoder.load("sentence-transformers/all-MiniLM-L6-v2")  # doctest: +SKIP
+    >>> encoder.encode(["A cat sleeps.", "A dog barks."]).shape  # doctest: +SKIP
+    (2, 384)
+    """
+
+    def __init__(
+        self,
+        backbone: PreTrainedModel,
+        tokenizer: PreTrainedTokenizerBase,
+        *,
+        pooling: str = "mean",
+        head: nn.Sequential | None = None,
+        normalize: bool = False,
+        max_length: int | None = None,
+        prompts: Mapping[str, str] | None = None,
+        default_prompt_name: str | None = None,
+        similarity: str | None = None,
+        packing: str = "auto",
+    ) -> None:
+        """Put the parts together.
+
+        Args:
+            pooling: a name of `sbert_train.model.pooling.POOLINGS`.
+            max_length: tokens of a text, special ones included; what is longer is cut. None: no limit.
+            prompts: prompt name -> text put before each text; see `prompt_for`.
+            similarity: what these embeddings are meant to be compared with, written into the saved folder.
+            packing: auto, packed, sorted or padded: how batches go through the backbone. The result is the same.
+
+        Raises:
+            ModelError: packing="packed" and the architecture cannot run packed.
+        """
+        super().__init__()
+        self.backbone = backbone
+        self.tokenizer = tokenizer
+        self.pooling = pooling
+        self.head = head
+        self.normalize = normalize
+        self.max_length = max_length
+        self.prompts = dict(prompts or {})
+        self.default_prompt_name = default_prompt_name
+        self.similarity = similarity
+        self._padded_attention: str = backbone.config._attn_implementation or "eager"
+        self._do_not_train_the_pooler()
+        self.way, self.why = "", ""
+        self.choose_way(self._probe(), packing)
+
+    @classmethod
+    def load(
+        cls,
+        base: str | Path,
+        *,
+        pooling: str | None = None,
+        normalize: bool | None = None,
+        max_length: int | None = None,
+        head: HeadSpec | None = None,
+        prompts: Mapping[str, str] | None = None,
+        packing: str = "auto",
+        revision: str | None = None,
+        trust_remote_code: bool = False,
+        device: str | torch.device | None = None,
+    ) -> "SentenceEncoder":
+        """Load a sentence-transformers or plain transformers model.
+
+        What is not given is as the folder says; a plain transformers folder has mean pooling and no normalisation.
+
+        Args:
+            base: Hub id, folder, or package://module/folder.
+            head: a new head, randomly initialised, in place of the folder's own.
+            prompts: role or prompt name -> text, added to those of the folder.
+            device: where to put it; None: a GPU where there is one, else the CPU.
+
+        Raises:
+            ModelError: it cannot be found, verified or understood.
+        """
+        folder = resolve_model(str(base), revision=revision)
+        layout = read_layout(folder)
+        backbone, tokenizer = _load_backbone(layout, trust_remote_code)
+        _check_max_length(base, backbone, max_length)
+        if head is not None:
+            head_module: nn.Sequential | None = make_head(head, backbone.config.hidden_size)
+        else:
+            head_module = head_from_layers(layout.head) if layout.head else None
+        named = {PROMPT_NAMES.get(name, name): text for name, text in (prompts or {}).items()}
+        encoder = cls(
+            backbone,
+            tokenizer,
+            pooling=pooling or layout.pooling or "mean",
+            head=head_module,
+            normalize=layout.normalize if normalize is None else normalize,
+            max_length=max_length or layout.max_length,
+            prompts={**layout.prompts, **named},
+            default_prompt_name=layout.default_prompt_name,
+            similarity=layout.similarity,
+            packing=packing,
+        )
+        return encoder.to(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+
+    def save(self, folder: str | Path) -> None:
+        """Write a sentence-transformers folder that its versions 3.0 to 6.2 and `load` read."""
+        folder = Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        self.backbone.save_pretrained(folder)
+        self.tokenizer.save_pretrained(folder)
+        layout = Layout(
+            backbone=folder,
+            pooling=self.pooling,
+            head=() if self.head is None else layers_of_head(self.head),
+            normalize=self.normalize,
+            max_length=self.max_length,
+            prompts=self.prompts,
+            default_prompt_name=self.default_prompt_name,
+            similarity=self.similarity,
+        )
+        write_layout(folder, layout, width=self.backbone.config.hidden_size)
+
+    @property
+    def dimension(self) -> int:
+        """D."""
+        width = self.backbone.config.hidden_size if self.head is None else self.head[-1].linear.out_features
+        return int(width)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return self.backbone.device
+
+    @property
+    def pad_id(self) -> int:
+        """The token id that fills padded places; masked, so any id does where the tokenizer has none."""
+        return 0 if self.tokenizer.pad_token_id is None else int(self.tokenizer.pad_token_id)
+
+    def prompt_for(self, role: str | None) -> str:
+        """The text put before a text of a role: the prompt of that name, else query for an anchor and document for
+        a positive or negative, else the model's default prompt, else nothing."""
+        for name in (role, PROMPT_NAMES.get(role or ""), self.default_prompt_name):
+            if name is not None and name in self.prompts:
+                return self.prompts[name]
+        return ""
+
+    def choose_way(self, batch: TextBatch, packing: str) -> None:
+        """Settle how batches go through the backbone, by trying this one; `way` and `why` say the outcome.
+
+        Raises:
+            ModelError: packing="packed" and the architecture cannot.
+        """
+        set_attention(self.backbone, "padded", self._padded_attention)
+        try:
+            self.way, self.why = choose_way(self.backbone, batch, self.pad_id, packing)
+        except NotPackable as reason:
+            name = type(self.backbone).__name__
+            raise ModelError(
+                f"engine.packing is packed, but {name} cannot run packed: {reason}; set it to auto"
+            ) from reason
+        set_attention(self.backbone, self.way, self._padded_attention)
+
+    def forward(self, batch: TextBatch) -> Tensor:
+        """(N, D) float32 embeddings of the texts of a batch, in its order."""
+        return self.embed(batch)
+
+    def embed(self, batch: TextBatch) -> Tensor:
+        """What `forward` does, out of reach of the autocast that accelerate wraps around `forward`."""
+        vectors = pooled(self.backbone, batch, self.pooling, self.way, self.pad_id)
+        if self.head is not None:
+            vectors = self.head(vectors)
+        return F.normalize(vectors.float(), dim=-1) if self.normalize else vectors.float()
+
+    @overload
+    def encode(
+        self,
+        texts: Sequence[str],
+        *,
+        role: str | None = ...,
+        prompt: str | None = ...,
+        batch_size: int = ...,
+        normalize: bool | None = ...,
+        show_progress: bool = ...,
+        convert_to: Literal["numpy"] = "numpy",
+    ) -> NDArray[np.float32]: ...
+
+    @overload
+    def encode(
+        self,
+        texts: Sequence[str],
+        *,
+        role: str | None = ...,
+        prompt: str | None = ...,
+        batch_size: int = ...,
+        normalize: bool | None = ...,
+        show_progress: bool = ...,
+        convert_to: Literal["torch"],
+    ) -> Tensor: ...
+
+    @torch.no_grad()
+    def encode(
+        self,
+        texts: Sequence[str],
+        *,
+        role: str | None = None,
+        prompt: str | None = None,
+        batch_size: int = 64,
+        normalize: bool | None = None,
+        show_progress: bool = False,
+        convert_to: Literal["numpy", "torch"] = "numpy",
+    ) -> NDArray[np.float32] | Tensor:
+        """Embed texts, in float32 with dropout off.
+
+        Args:
+            texts: N of them; a single string is N = 1 and gives one vector.
+            role: anchor, positive, ... or a prompt name: selects the prompt, see `prompt_for`.
+            prompt: put before each text in place of the role's prompt.
+            batch_size: texts per forward; they are sorted by length over the whole of `texts` first.
+            normalize: scale to length 1; None: as the model says.
+            show_progress: a bar on stderr.
+
+        Returns:
+            (N, D) float32, or (D,) for a single string; on the CPU.
+        """
+        if isinstance(texts, str):
+            return self.encode(
+                [texts],
+                role=role,
+                prompt=prompt,
+                normalize=normalize,
+                convert_to=convert_to,
+            )[0]
+        before = self.prompt_for(role) if prompt is None else prompt
+        ids = self.tokenize([before + text for text in texts])
+        longest_first = sorted(range(len(ids)), key=lambda i: -len(ids[i]))
+        embeddings = torch.empty(len(ids), self.dimension)
+        training = self.training
+        self.eval()
+        try:
+            with tqdm(total=len(ids), desc="Encoding", unit="text", disable=not show_progress) as bar:
+                for start in range(0, len(ids), batch_size):
+                    chosen = longest_first[start : start + batch_size]
+                    batch, places = pack([ids[i] for i in chosen])
+                    vectors = self.embed(batch.to(self.device))
+                    embeddings[chosen] = vectors[torch.from_numpy(places).to(vectors.device)].cpu()
+                    bar.update(len(chosen))
+        finally:
+            self.train(training)
+        if normalize and not self.normalize:
+            embeddings = F.normalize(embeddings, dim=-1)
+        return embeddings if convert_to == "torch" else embeddings.numpy()
+
+    def tokenize(self, texts: Sequence[str]) -> list[NDArray[np.int32]]:
+        """The token ids of each text, with special tokens, cut at max_length."""
+        if not texts:
+            return []
+        encoded = self.tokenizer(
+            list(texts),
+            truncation=self.max_length is not None,
+            max_length=self.max_length,
+            return_attention_mask=False,
+            return_token_type_ids=False,
+        )
+        return [np.array(ids, dtype=np.int32) for ids in encoded["input_ids"]]
+
+    def gradient_checkpointing_enable(self, gradient_checkpointing_kwargs: dict[str, Any] | None = None) -> None:
+        """Trade time for memory in the backbone (the name that transformers.Trainer calls)."""
+        self.backbone.gradient_checkpointing_enable(gradient_checkpointing_kwargs)
+
+    def freeze(self, what: str | int) -> None:
+        """Keep some weights as they are.
+
+        Args:
+            what: none, backbone, embeddings, or an integer n: the embeddings and the lowest n layers.
+
+        Raises:
+            ModelError: the backbone has fewer than n layers, or nothing would be left to train.
+        """
+        if what == "none":
+            return
+        if what == "backbone":
+            if self.head is None:
+                raise ModelError("model.freeze is backbone and there is no head: nothing is left to train; add model.head")
+            self.backbone.requires_grad_(False)
+            return
+        self.backbone.get_input_embeddings().requires_grad_(False)
+        for name, module in self.backbone.named_modules():
+            if name == "embeddings":
+                module.requires_grad_(False)
+        if what == "embeddings":
+            return
+        layers = _layers(self.backbone)
+        if int(what) > len(layers):
+            raise ModelError(f"model.freeze is {what}, but this backbone has {len(layers)} layers")
+        for layer in layers[: int(what)]:
+            layer.requires_grad_(False)
+
+    def _do_not_train_the_pooler(self) -> None:
+        # The next-sentence pooler of BERT and its kin is not part of an embedding. It stays in the saved model, for
+        # transformers would warn of its absence, but an optimizer or DDP must not wait for its gradient.
+        pooler = getattr(self.backbone, "pooler", None)
+        if isinstance(pooler, nn.Module):
+            pooler.requires_grad_(False)
+
+    def _probe(self) -> TextBatch:
+        """A few texts of different lengths, of whatever the first token ids stand for."""
+        count = min(self.backbone.config.vocab_size, 1_000)
+        special = set(self.tokenizer.all_special_ids)
+        words = [i for i in range(count) if i not in special]
+        lengths = [n for n in _PROBE_LENGTHS if self.max_length is None or n <= self.max_length] or [1]
+        texts = [np.array([words[(7 * n + 3 * i) % len(words)] for i in range(n)], dtype=np.int32) for n in lengths]
+        return pack(texts)[0].to(self.backbone.device)
+
+
+def _load_backbone(layout: Layout, trust_remote_code: bool) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    try:
+        backbone = AutoModel.from_pretrained(
+            layout.backbone,
+            use_safetensors=True,
+            trust_remote_code=trust_remote_code,
+            dtype=torch.float32,  # the weights that are trained; a stored half precision would be kept otherwise
+        )
+        tokenizer = AutoTokenizer.from_pretrained(layout.backbone, trust_remote_code=trust_remote_code)
+    except (OSError, ValueError, KeyError) as error:
+        raise ModelError(f"{layout.backbone}: transformers cannot load it: {_one_line(error)}") from error
+    if layout.do_lower_case:
+        # As part of the tokenizer it is saved with it, so that nobody has to remember the flag.
+        backend = tokenizer.backend_tokenizer
+        steps = [normalizers.Lowercase()] + ([backend.normalizer] if backend.normalizer else [])
+        backend.normalizer = normalizers.Sequence(steps)
+    return backbone, tokenizer
+
+
+def _check_max_length(base: str | Path, backbone: PreTrainedModel, max_length: int | None) -> None:
+    table = getattr(backbone.config, "max_position_embeddings", None)
+    if max_length is None or not isinstance(table, int) or table < 1:
+        return
+    positions = table - first_position(backbone)
+    if max_length > positions:
+        raise ModelError(f"{base}: model.max_length is {max_length}, but this model has {positions} positions")
+
+
+def _layers(backbone: PreTrainedModel) -> nn.ModuleList:
+    """The stack of transformer layers: the longest list of modules, whatever the architecture calls it."""
+    stacks = [module for module in backbone.modules() if isinstance(module, nn.ModuleList)]
+    if not stacks:
+        raise ModelError(f"model.freeze: {type(backbone).__name__} has no list of layers; use none, embeddings or backbone")
+    return max(stacks, key=len)
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:300]
