@@ -129,7 +129,7 @@ def packed_attention(
     for bucket, (q, k, v) in zip(packed_buckets, pieces, strict=True):
         mask = _mask(bucket, sliding_window, query.device)
         out = _attend(*(_to_padded(x, bucket) for x in (q, k, v)), mask, scaling, dropout)
-        out = out.transpose(1, 2).reshape(bucket.texts * bucket.width, *q.shape[1:])
+        out = out.transpose(1, 2).reshape(bucket.texts * bucket.width, *v.shape[1:])
         outputs.append(out if bucket.scatter is None else out.index_select(0, bucket.scatter))
     return torch.cat(outputs)[None].to(query.dtype), None
 

@@ -290,9 +290,9 @@ class SentenceEncoder(nn.Module):
         )
         return [np.array(ids, dtype=np.int32) for ids in encoded["input_ids"]]
 
-    def gradient_checkpointing_enable(self, gradient_checkpointing_kwargs: dict[str, Any] | None = None) -> None:
-        """Trade time for memory in the backbone (the name that transformers.Trainer calls)."""
-        self.backbone.gradient_checkpointing_enable(gradient_checkpointing_kwargs)
+    def activation_checkpointing_enable(self, **kwargs: Any) -> None:
+        """Trade time for memory in the backbone (what transformers.Trainer calls for train.activation_checkpointing)."""
+        self.backbone.activation_checkpointing_enable(**kwargs)
 
     def freeze(self, what: str | int) -> None:
         """Keep some weights as they are.

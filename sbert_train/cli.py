@@ -1,0 +1,193 @@
+"""The commands: they translate arguments, call one function each, and print what it returns.
+
+Imports of torch and its company are inside the commands, so that --help and mistakes are answered at once.
+"""
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from sbert_train import __version__
+from sbert_train.errors import SbertTrainError
+
+app = typer.Typer(
+    name="sbert-train",
+    help="Fine-tune sentence-embedding encoders from one YAML file.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+configs = typer.Typer(help="The recipes that ship with the package.", no_args_is_help=True)
+app.add_typer(configs, name="configs")
+
+ConfigOption = Annotated[str, typer.Option("--config", help="A YAML file, or the name of a recipe.", metavar="FILE")]
+Overrides = Annotated[
+    list[str] | None, typer.Argument(help="Values in place of the file's, such as train.learning_rate=1e-5.",
+                                     metavar="[KEY=VALUE]...")]  # fmt: skip
+
+
+def main() -> None:
+    """Run a command; what the user can mend is one line on stderr and exit code 2."""
+    try:
+        app()
+    except SbertTrainError as error:
+        print(f"sbert-train: {error}", file=sys.stderr)
+        sys.exit(2)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"sbert-train {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _common(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Options that stand before a command."""
+
+
+@app.command()
+def fit(
+    config: ConfigOption,
+    overrides: Overrides = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace another or unfinished run in the same output_dir.")
+    ] = False,
+) -> None:
+    """Fine-tune a model, and measure it against the one it came from."""
+    from sbert_train.config import load_config
+    from sbert_train.recipes import find_config
+
+    settings = load_config(find_config(config), overrides or [])
+    _quiet_libraries()
+    from sbert_train.training.fit import fit as run
+
+    result = run(settings, overwrite=overwrite)
+    if not result.first_process:
+        return
+    model = result.folder.model
+    if result.comparison is not None:
+        _print_comparison(result.comparison)
+    print(f"The model is in {model}. Next:\n")
+    print(f"  sbert-train eval {settings.model.base} {model} --data my_pairs.csv")
+    print(f"  sbert-train export {model} --to onnx --output {model.parent / 'onnx'}")
+    print(f"""  python -c 'from sbert_train import SentenceEncoder as E; print(E.load("{model}").encode(["Hello."]))'""")
+
+
+@app.command(name="eval")
+def evaluate(
+    models: Annotated[list[str], typer.Argument(help="Folders, Hub ids or package://module/folder.")],
+    config: Annotated[
+        str | None, typer.Option("--config", help="Take the eval sets of this configuration.", metavar="FILE")
+    ] = None,
+    data: Annotated[
+        list[str] | None, typer.Option("--data", help="An eval set: file, Hub id or builtin:contrast; repeatable.")
+    ] = None,
+    split: Annotated[str, typer.Option(help="Split of a Hub or builtin data set.")] = "test",
+    task: Annotated[str | None, typer.Option(help="sts or retrieval; by the roles found when not given.")] = None,
+    column: Annotated[
+        list[str] | None, typer.Option(help="ROLE=COLUMN where a column is not named as its role; repeatable.")
+    ] = None,
+    json_file: Annotated[Path | None, typer.Option("--json", help="Write all figures to this file.")] = None,
+    all_metrics: Annotated[bool, typer.Option("--all", help="Show every metric, not only the main one.")] = False,
+) -> None:
+    """Compare models on the same data, side by side, with 95 % confidence intervals."""
+    if (config is None) == (not data):
+        raise typer.BadParameter("give either --config or --data")
+    _quiet_libraries()
+    from sbert_train.evaluation.models import evaluate_models
+
+    if config is not None:
+        from sbert_train.config import load_config
+        from sbert_train.recipes import find_config
+        from sbert_train.training.prepare import load_tasks
+
+        _, tasks = load_tasks(load_config(find_config(config)).data.eval)
+    else:
+        from sbert_train.config.schema import name_of_source
+        from sbert_train.evaluation.adhoc import load_eval_sets
+
+        sources = {name_of_source(source): source for source in data or []}
+        tasks = load_eval_sets(sources, split=split, task=task, columns=_pairs(column or []))
+    comparison = evaluate_models(models, tasks)
+    _print_comparison(comparison, all_metrics=all_metrics)
+    if json_file is not None:
+        json_file.write_text(json.dumps(comparison.to_json(), indent=2) + "\n", encoding="utf-8")
+
+
+@app.command()
+def export(
+    model: Annotated[str, typer.Argument(help="Folder, Hub id or package://module/folder.")],
+    output: Annotated[Path, typer.Option("--output", help="Folder to write.", metavar="DIR")],
+    to: Annotated[
+        str, typer.Option("--to", help="sentence-transformers, onnx or onnx-int8.")
+    ] = "sentence-transformers",
+) -> None:
+    """Write a model elsewhere, reload it in a fresh process, and compare before saying done."""
+    _quiet_libraries()
+    from sbert_train.export import export_model
+
+    print(export_model(model, output, to=to))
+
+
+@configs.command(name="list")
+def list_configs() -> None:
+    """List the recipes."""
+    from sbert_train.recipes import list_recipes
+
+    recipes = list_recipes()
+    width = max(len(name) for name, _ in recipes)
+    for name, summary in recipes:
+        print(f"{name:{width}}  {summary}")
+
+
+@configs.command(name="show")
+def show_config(name: Annotated[str, typer.Argument(help="Name of a recipe.")]) -> None:
+    """Print a recipe."""
+    from sbert_train.recipes import show_recipe
+
+    print(show_recipe(name), end="")
+
+
+@configs.command(name="copy")
+def copy_config(
+    name: Annotated[str, typer.Argument(help="Name of a recipe.")],
+    destination: Annotated[Path, typer.Argument(help="File or folder to copy it to.")] = Path(),
+) -> None:
+    """Copy a recipe, to be made your own."""
+    from sbert_train.recipes import copy_recipe
+
+    print(copy_recipe(name, destination))
+
+
+def _pairs(texts: Sequence[str]) -> dict[str, str]:
+    pairs = [text.partition("=") for text in texts]
+    for text, (role, sign, name) in zip(texts, pairs, strict=True):
+        if not (role and sign and name):
+            raise typer.BadParameter(f"--column {text}: expected ROLE=COLUMN, such as anchor=question")
+    return {role: name for role, _, name in pairs}
+
+
+def _print_comparison(comparison: Any, *, all_metrics: bool = False) -> None:
+    from sbert_train.evaluation.table import render
+
+    Console().print(render(comparison, all_metrics=all_metrics))
+
+
+def _quiet_libraries() -> None:
+    """Our own lines say what happens; the libraries' bars and notes do not interleave with them."""
+    import datasets
+    import transformers
+
+    transformers.utils.logging.set_verbosity_error()
+    transformers.utils.logging.disable_progress_bar()
+    datasets.utils.logging.set_verbosity_error()

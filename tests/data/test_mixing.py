@@ -1,0 +1,115 @@
+"""Batches cover the rows they should, in an order that depends on seed and epoch alone."""
+
+from collections import Counter
+
+import datasets
+import numpy as np
+import pytest
+
+from sbert_train.data.mixing import Mix, MixedBatches
+from sbert_train.data.rows import MixedRows, text_keys
+
+
+def batches(sizes: list[int], batch_size: int, **options: object) -> MixedBatches:
+    settings = {"mix": Mix(), "seed": 7, **options}
+    return MixedBatches(sizes, batch_size, **settings)  # type: ignore[arg-type]
+
+
+def owner(rows: list[int], sizes: list[int]) -> set[int]:
+    return set(np.searchsorted(np.cumsum(sizes), rows, side="right").tolist())
+
+
+def test_proportional_sees_every_row_once_and_each_batch_holds_one_set() -> None:
+    sizes = [50, 20, 3]
+    found = list(batches(sizes, 8))
+    assert sorted(row for batch in found for row in batch) == list(range(73))
+    assert all(len(owner(batch, sizes)) == 1 for batch in found)
+    assert {next(iter(owner(batch, sizes))) for batch in found[:5]} != {0}, "the sets are mixed, not one by one"
+
+
+@pytest.mark.parametrize("drop_last", [False, True])
+@pytest.mark.parametrize("strategy", ["proportional", "round_robin", "weighted"])
+@pytest.mark.parametrize("draws", [1, 2])
+def test_the_length_is_the_number_of_batches_in_every_epoch(strategy: str, draws: int, drop_last: bool) -> None:
+    sampler = batches([50, 20], 8, mix=Mix(strategy, draws, (1.0, 2.0)), drop_last=drop_last)  # type: ignore[arg-type]
+    for epoch in range(3):
+        sampler.set_epoch(epoch)
+        assert len(list(sampler)) == len(sampler)
+
+
+def test_round_robin_takes_the_sets_in_turn_until_the_smallest_is_used_up() -> None:
+    sizes = [40, 16]
+    assert [owner(batch, sizes) for batch in batches(sizes, 8, mix=Mix("round_robin"))] == [{0}, {1}, {0}, {1}]
+
+
+def test_weighted_draws_by_weight_and_begins_a_small_set_anew() -> None:
+    sizes = [400, 400]
+    found = list(batches(sizes, 4, mix=Mix("weighted", 1, (1.0, 3.0))))
+    share = sum(owner(batch, sizes) == {1} for batch in found) / len(found)
+    assert len(found) == 200
+    assert share == pytest.approx(0.75, abs=0.1)
+    assert max(Counter(row for batch in found for row in batch if row >= 400).values()) == 2
+
+
+def test_a_batch_can_join_several_sets() -> None:
+    sizes = [64, 64]
+    found = list(batches(sizes, 8, mix=Mix("round_robin", 2)))
+    assert all(owner(batch, sizes) == {0, 1} and len(batch) == 8 for batch in found)
+
+
+def test_the_order_depends_on_seed_and_epoch_alone() -> None:
+    one, same, other = batches([50, 20], 8), batches([50, 20], 8), batches([50, 20], 8, seed=8)
+    first = list(one)
+    one.set_epoch(1)
+    second = list(one)
+    one.set_epoch(0)
+    assert list(one) == first == list(same)
+    assert second != first and list(other) != first
+
+
+def test_drop_last_leaves_out_what_does_not_fill_a_batch() -> None:
+    assert {len(batch) for batch in batches([50, 21], 8, drop_last=True)} == {8}
+
+
+def test_no_text_occurs_in_two_rows_of_a_batch_but_for_what_is_left_in_the_last() -> None:
+    keys = np.random.default_rng(0).integers(0, 200, size=(300, 2))
+
+    def repeats(batch: list[int]) -> bool:
+        return max(Counter(key for row in batch for key in set(keys[row].tolist())).values()) > 1
+
+    assert sum(repeats(batch) for batch in batches([300], 10)) > 5, "the premise: without care texts do repeat"
+    careful = list(batches([300], 10, text_keys=[keys]))
+    assert sum(repeats(batch) for batch in careful) <= 1
+    assert sorted(row for batch in careful for row in batch) == list(range(300))
+
+
+def test_rows_that_all_share_a_text_are_still_placed_once_each() -> None:
+    keys = np.zeros((1_000, 1), dtype=np.int64)
+    found = list(batches([1_000], 10, text_keys=[keys]))
+    assert sorted(row for batch in found for row in batch) == list(range(1_000))
+    assert len(found) == 100
+
+
+@pytest.fixture
+def tokenised() -> datasets.Dataset:
+    ids = datasets.List(datasets.Value("int32"))
+    features = datasets.Features({"anchor": ids, "negative": datasets.List(ids), "score": datasets.Value("float64")})
+    rows = [{"anchor": [2, i, 3], "negative": [[2, 3], [2, i + 1, i, 3]], "score": i / 10} for i in range(9)]
+    return datasets.Dataset.from_list(rows, features=features)
+
+
+def test_rows_are_read_from_the_right_set_in_the_order_asked(tokenised: datasets.Dataset) -> None:
+    rows = MixedRows([tokenised, tokenised.select([5, 6])])
+    assert len(rows) == 11
+    found = rows.__getitems__([10, 0, 9])
+    assert [row["anchor"].tolist() for row in found] == [[2, 6, 3], [2, 0, 3], [2, 5, 3]]
+    assert [ids.tolist() for ids in found[0]["negative"]] == [[2, 3], [2, 7, 6, 3]]
+    assert [row["score"] for row in found] == [0.6, 0.0, 0.5]
+    assert found[0]["anchor"].dtype == np.int32
+
+
+def test_text_keys_are_equal_for_equal_texts_only(tokenised: datasets.Dataset) -> None:
+    keys = text_keys(tokenised)
+    assert keys.shape == (9, 3)
+    assert len(set(keys[:, 1].tolist())) == 1, "the first negative is the same text in each row"
+    assert len(set(keys[:, [0, 2]].ravel().tolist())) == 18
