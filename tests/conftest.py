@@ -1,11 +1,17 @@
 """Fixtures that all rooms share."""
 
+import os
 from pathlib import Path
 
 import pytest
+import torch
 
 from sbert_train.model.encoder import SentenceEncoder
 from tests.tiny import make_encoder
+
+# Tiny models gain nothing from threads, and the workers of pytest-xdist would wait for each other's.
+torch.set_num_threads(1)
+os.environ["OMP_NUM_THREADS"] = "1"  # for the processes that tests start
 
 
 @pytest.fixture

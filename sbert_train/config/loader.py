@@ -1,0 +1,169 @@
+"""A YAML file and the overrides of a command -> RunConfig, and back; every wrong thing is told at once."""
+
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import ValidationError
+
+from sbert_train.config.complaints import complaints
+from sbert_train.config.reader import describe, one_line, parse_scalar, parse_yaml, read_yaml_file
+from sbert_train.config.schema import RunConfig, TreePath
+from sbert_train.errors import ConfigError
+
+_LISTS: tuple[TreePath, ...] = (("data", "train"), ("data", "eval"))
+_PLACEHOLDER = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+
+
+def load_config(
+    path: str | Path, overrides: Sequence[str] = (), environ: Mapping[str, str] = os.environ
+) -> RunConfig:
+    """Read a run's configuration.
+
+    Args:
+        path: a YAML file. Relative paths in it are relative to the working directory, as on the command line.
+        overrides: `key.path=value` each, the value in YAML; a list item by its index (`data.train.0.source=a.csv`).
+            A later one wins.
+        environ: where `${NAME}` in a value is looked up.
+
+    Raises:
+        ConfigError: one line for each thing that is wrong.
+    """
+    tree = read_yaml_file(Path(path))
+    given, lines = {}, []
+    for override in overrides:
+        try:
+            given[_override(tree, override)] = override
+        except ConfigError as error:
+            lines.append(f"{_named(override)}: {error}")
+    problems: list[tuple[TreePath, str]] = []
+    written: dict[TreePath, str] = {}
+    expanded = _expand(tree, (), environ, written, problems)
+    try:
+        config = RunConfig.model_validate(expanded)
+    except ValidationError as error:
+        already = {at for at, _ in problems}
+        problems += [(at, text) for at, text in complaints(error, tree) if at not in already]
+    lines += [_line(at, text, str(path), given) for at, text in problems]
+    if lines:
+        raise ConfigError("\n".join(lines))
+    config._written = written
+    return config
+
+
+def dump_config(config: RunConfig) -> str:
+    """The configuration as YAML, every key with its value; `${NAME}` stands where it stood in the file.
+
+    `load_config` reads it back to an equal configuration.
+    """
+    tree = config.model_dump(mode="json")
+    for block, sets in (("train", config.data.train), ("eval", config.data.eval)):
+        for i, one in enumerate(sets):
+            if "name" not in one.model_fields_set and ("data", block, i, "source") in config._written:
+                del tree["data"][block][i]["name"]  # it was derived from what may be a secret
+    for at, text in config._written.items():
+        holder: Any = tree
+        for part in at[:-1]:
+            holder = holder[part]
+        holder[at[-1]] = text
+    return yaml.dump(tree, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
+
+
+class _Dumper(yaml.SafeDumper):
+    """Quotes text that YAML 1.1 or YAML 1.2 would take for something else, so that any reader agrees."""
+
+    def represent_text(self, text: str) -> yaml.ScalarNode:
+        misread = parse_scalar(text) != text
+        return self.represent_scalar("tag:yaml.org,2002:str", text, style='"' if misread else None)
+
+
+_Dumper.add_representer(str, _Dumper.represent_text)
+
+
+def _override(tree: dict[str, Any], override: str) -> TreePath:
+    """Set one value of the tree, in place; the path that it has."""
+    dotted, sign, text = override.partition("=")
+    keys = dotted.split(".")
+    if not sign or not all(keys):
+        raise ConfigError("expected key.path=value, such as train.learning_rate=2e-5")
+    value = _override_value(text)
+    holder: Any = tree
+    at: TreePath = ()
+    for key in keys:
+        if at:  # go down into what stands at `at`; where there is nothing, it begins
+            child = holder[at[-1]]
+            if child is None:
+                child = holder[at[-1]] = [] if at in _LISTS else {}
+            holder = child
+        at = (*at, _place_in(holder, key, at))
+    holder[at[-1]] = value
+    return at
+
+
+def _place_in(holder: Any, key: str, at: TreePath) -> str | int:
+    """The key or index that `key` means in what stands at `at`; makes room for it."""
+    if isinstance(holder, dict):
+        holder.setdefault(key, None)
+        return key
+    if not isinstance(holder, list):
+        raise ConfigError(f'{_dotted(at)} is {describe(holder)}, which has no "{one_line(key)}"')
+    if not re.fullmatch("[0-9]{1,6}", key) or int(key) > len(holder):
+        expected = f"a number from 0 to {len(holder)}" if holder else "0"
+        raise ConfigError(f'{_dotted(at)} is a list: expected {expected}, found "{one_line(key)}"')
+    if int(key) == len(holder):
+        holder.append(None)
+    return int(key)
+
+
+def _override_value(text: str) -> Any:
+    """YAML where the value is one scalar, `[a list]` or `{a: mapping}`; anything else is text as it stands.
+
+    So `model.prompts.anchor=query: ` and `data.train.0.source=*.csv` need no second pair of quotes.
+    """
+    return parse_yaml(text) if text[:1] in ("[", "{", '"', "'") else parse_scalar(text)
+
+
+def _expand(
+    value: Any,
+    at: TreePath,
+    environ: Mapping[str, str],
+    written: dict[TreePath, str],
+    problems: list[tuple[TreePath, str]],
+) -> Any:
+    """A copy of the tree with every `${NAME}` replaced; fills `written` and `problems`."""
+    if isinstance(value, dict):
+        return {key: _expand(item, (*at, key), environ, written, problems) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_expand(item, (*at, i), environ, written, problems) for i, item in enumerate(value)]
+    if not isinstance(value, str) or "${" not in value:
+        return value
+    if "${" in _PLACEHOLDER.sub("", value):
+        problems.append(
+            (at, f"expected ${{NAME}}, the name of an environment variable, found {describe(value)}")
+        )
+    for name in dict.fromkeys(_PLACEHOLDER.findall(value)):
+        if name not in environ:
+            problems.append((at, f"the environment variable {name} is not set (${{{name}}} asks for it)"))
+    written[at] = value
+    return _PLACEHOLDER.sub(lambda match: environ.get(match[1], match[0]), value)
+
+
+def _line(at: TreePath, text: str, file: str, given: Mapping[TreePath, str]) -> str:
+    """One problem as one line; it names the override that it came with, else the file."""
+    near = (
+        override for place, override in given.items() if place == at[: len(place)] or at == place[: len(at)]
+    )
+    override = next(near, None)
+    source = file if override is None else _named(override)
+    return f"{source}: {_dotted(at)}: {text}"
+
+
+def _named(override: str) -> str:
+    return f'override "{one_line(override)}"'
+
+
+def _dotted(at: Iterable[str | int]) -> str:
+    return ".".join(one_line(str(part)) for part in at)

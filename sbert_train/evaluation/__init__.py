@@ -1,0 +1,1 @@
+"""Embeddings -> figures: metrics, tasks, bootstrap intervals and the comparison of models."""

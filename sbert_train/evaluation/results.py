@@ -1,0 +1,35 @@
+"""What an evaluation gives back: figures, and the examples behind them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from sbert_train.evaluation.samples import Sample
+
+
+@dataclass(frozen=True)
+class TaskResult:
+    """The figures of one model on one eval set."""
+
+    task: str
+    """Name of the eval set."""
+    kind: str
+    """Key of TASKS: sts, retrieval."""
+    metrics: Mapping[str, float]
+    """Every metric of the task by name; larger is better for all of them."""
+    primary_metric: str
+    """The metric that stands for the task in tables and, unless told otherwise, in model selection."""
+    n: int
+    """Number of examples that the figures are over and that a bootstrap draws from."""
+    unit: str
+    """What an example is: pairs, queries."""
+    details: Mapping[str, int]
+    """Counts that a reader of the figures should know, such as the size of the corpus."""
+    fingerprint: str
+    """Digest of the texts and gold: results with the same one may be compared example by example."""
+    sample: Sample = field(repr=False, compare=False)
+    """The examples, for resampling."""
+
+    @property
+    def primary(self) -> float:
+        """Value of the primary metric."""
+        return self.metrics[self.primary_metric]

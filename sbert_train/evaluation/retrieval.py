@@ -1,0 +1,121 @@
+"""Retrieval: does a query find its relevant texts first among all the texts of the corpus?
+
+Shapes: Q queries, C corpus texts, D dimensions, K ranks.
+"""
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+import numpy as np
+from datasets import Dataset
+
+from sbert_train.errors import DataError, EvaluationError
+from sbert_train.evaluation.encoding import Encode, encode_distinct
+from sbert_train.evaluation.metrics import RANKING_METRICS, Array, is_collapsed, ranking_values
+from sbert_train.evaluation.nearest import nearest
+from sbert_train.evaluation.results import TaskResult
+from sbert_train.evaluation.roles import fingerprint, require_roles
+from sbert_train.evaluation.samples import QuerySample
+
+
+class RetrievalTask:
+    """Each distinct anchor searches, by cosine, the corpus of all distinct positives and negatives.
+
+    Rows: anchor and positive; optionally negative (texts that join the corpus as distractors); optionally
+    label, which then says whether the positive is relevant (1) or is only a distractor (0), as in
+    question/answer/label sets such as TREC-QA. A text that one row calls relevant to an anchor is
+    relevant to it, whatever other rows say. Anchors without any relevant text are left out and counted
+    in the result's details. Unlike the answer-selection figures of the TREC-QA literature, which rank
+    only a question's own candidates, every question searches the answers of all.
+
+    The metrics are those of metrics.RANKING_METRICS, each a mean over queries. Texts of equal cosine are
+    ranked in the order in which they first occur in the rows. The whole corpus is embedded in the role
+    positive: a search does not know which of its texts are negatives.
+    """
+
+    kind: ClassVar[str] = "retrieval"
+    roles: ClassVar[tuple[str, ...]] = ("anchor", "positive")
+    primary_metric: ClassVar[str] = "ndcg@10"
+
+    def __init__(self, name: str, rows: Dataset) -> None:
+        """Take the rows; DataError if a role is missing, a label is unknown, or nothing can be ranked."""
+        require_roles(rows, self.roles, task=name, kind=self.kind)
+        self.name = name
+        corpus: dict[str, int] = {}
+        relevant: dict[str, set[int]] = {}
+        for anchor, positive, negatives, label in _examples(rows):
+            if label not in (0, 1):
+                raise DataError(
+                    f"eval set {name!r}: expected label 1 (relevant) or 0 (not), found {label!r}; "
+                    "filter such rows with `where`"
+                )
+            found = relevant.setdefault(anchor, set())
+            position = corpus.setdefault(positive, len(corpus))
+            if label:
+                found.add(position)
+            if isinstance(negatives, str):
+                raise DataError(
+                    f"eval set {name!r}: expected a list of texts as negative, found the text "
+                    f"{negatives[:40]!r}; put it into a list"
+                )
+            for negative in negatives:
+                corpus.setdefault(negative, len(corpus))
+        self.corpus = list(corpus)
+        self.queries = [query for query, found in relevant.items() if found]
+        self.without_relevant = len(relevant) - len(self.queries)
+        if not self.queries:
+            raise DataError(
+                f"eval set {name!r}: none of {len(relevant):,} anchors has a relevant text; "
+                "expected rows with label 1: check `where` and the label column"
+            )
+        if len(self.corpus) < 2:
+            raise DataError(
+                f"eval set {name!r}: expected a corpus of at least 2 different texts, found 1; "
+                "every model would find it: add rows or negatives"
+            )
+        self.relevant = [sorted(relevant[query]) for query in self.queries]
+        self.fingerprint = fingerprint(self.queries, self.corpus, self.relevant)
+
+    def evaluate(self, encode: Encode) -> TaskResult:
+        """Embed, search and score; EvaluationError, naming the set, if the embeddings can rank nothing."""
+        try:
+            queries = encode_distinct(encode, self.queries, "anchor")
+            corpus = encode_distinct(encode, self.corpus, "positive")
+            if is_collapsed(corpus):
+                raise EvaluationError(
+                    f"the model embeds all {len(corpus):,} texts of the corpus alike, so it cannot rank "
+                    "them; it has collapsed: lower the learning rate or check the pooling"
+                )
+        except EvaluationError as error:
+            raise EvaluationError(f"eval set {self.name!r}: {error}") from error
+        ranking, _ = nearest(queries, corpus, max(k for _, k in RANKING_METRICS.values()))
+        values = ranking_values(self._hits(ranking), np.array([len(found) for found in self.relevant]))
+        return TaskResult(
+            task=self.name,
+            kind=self.kind,
+            metrics={metric: float(value.mean()) for metric, value in values.items()},
+            primary_metric=self.primary_metric,
+            n=len(self.queries),
+            unit="queries",
+            details={
+                "queries": len(self.queries),
+                "corpus": len(self.corpus),
+                "queries_without_relevant": self.without_relevant,
+            },
+            fingerprint=self.fingerprint,
+            sample=QuerySample(values),
+        )
+
+    def _hits(self, ranking: Array) -> Array:
+        """Whether each ranked text (Q, K) is relevant to its query, (Q, K) bool."""
+        # One number per (query, text): membership for all queries is then one look-up in a flat list.
+        size = len(self.corpus)
+        keys = [query * size + text for query, found in enumerate(self.relevant) for text in found]
+        return np.isin(ranking + np.arange(len(ranking))[:, None] * size, keys)
+
+
+def _examples(rows: Dataset) -> Iterator[tuple[str, str, list[str], int]]:
+    """(anchor, positive, negatives, label) of each row, where no negative is [] and no label is 1."""
+    negatives = rows["negative"][:] if "negative" in rows.column_names else [[]] * len(rows)
+    labels = rows["label"][:] if "label" in rows.column_names else [1] * len(rows)
+    return zip(rows["anchor"][:], rows["positive"][:], negatives, labels, strict=True)

@@ -1,0 +1,70 @@
+"""Semantic textual similarity: do similarities of sentence pairs rise and fall with human scores?
+
+Shapes: N pairs.
+"""
+
+from typing import ClassVar
+
+import numpy as np
+from datasets import Dataset
+
+from sbert_train.errors import DataError, EvaluationError
+from sbert_train.evaluation.correlation import correlate
+from sbert_train.evaluation.encoding import Encode, encode_distinct
+from sbert_train.evaluation.metrics import is_constant, pair_similarities
+from sbert_train.evaluation.results import TaskResult
+from sbert_train.evaluation.roles import fingerprint, require_roles
+from sbert_train.evaluation.samples import PairSample
+
+
+class StsTask:
+    """Pearson and Spearman of four similarities with the gold scores (Cer et al. 2017, STS benchmark).
+
+    Rows: sentence1, sentence2 (text) and score (a number on any scale: correlations do not see it).
+    """
+
+    kind: ClassVar[str] = "sts"
+    roles: ClassVar[tuple[str, ...]] = ("sentence1", "sentence2", "score")
+    primary_metric: ClassVar[str] = "spearman_cosine"
+
+    def __init__(self, name: str, rows: Dataset) -> None:
+        """Take the rows; DataError if a role is missing, or the scores can rank nothing."""
+        require_roles(rows, self.roles, task=name, kind=self.kind)
+        self.name = name
+        self.sentence1: list[str] = rows["sentence1"][:]
+        self.sentence2: list[str] = rows["sentence2"][:]
+        self.gold = np.asarray(rows["score"][:], dtype=np.float64)
+        unscored = np.count_nonzero(~np.isfinite(self.gold))
+        if unscored:
+            raise DataError(
+                f"eval set {name!r}: {unscored:,} of {len(rows):,} rows have no finite score; "
+                "mend or filter these rows"
+            )
+        if len(rows) < 2 or is_constant(self.gold):
+            raise DataError(
+                f"eval set {name!r}: expected at least two different scores, found {len(rows):,} rows "
+                f"with score {self.gold[0]:.6g}; check `where`, `limit` and the score column"
+            )
+        self.fingerprint = fingerprint(self.sentence1, self.sentence2, self.gold.tolist())
+
+    def evaluate(self, encode: Encode) -> TaskResult:
+        """Embed both sides in their roles and correlate; EvaluationError, naming the set, if undefined."""
+        try:
+            similarities = pair_similarities(
+                encode_distinct(encode, self.sentence1, "sentence1"),
+                encode_distinct(encode, self.sentence2, "sentence2"),
+            )
+            metrics = correlate(similarities, self.gold)
+        except EvaluationError as error:
+            raise EvaluationError(f"eval set {self.name!r}: {error}") from error
+        return TaskResult(
+            task=self.name,
+            kind=self.kind,
+            metrics=metrics,
+            primary_metric=self.primary_metric,
+            n=len(self.gold),
+            unit="pairs",
+            details={"pairs": len(self.gold)},
+            fingerprint=self.fingerprint,
+            sample=PairSample(self.gold, similarities),
+        )

@@ -1,0 +1,48 @@
+"""The kinds of evaluation, by the name that a config gives them."""
+
+from collections.abc import Mapping
+from typing import ClassVar, Protocol
+
+from datasets import Dataset
+
+from sbert_train.errors import EvaluationError
+from sbert_train.evaluation.encoding import Encode
+from sbert_train.evaluation.results import TaskResult
+from sbert_train.evaluation.retrieval import RetrievalTask
+from sbert_train.evaluation.sts import StsTask
+
+__all__ = ["TASKS", "Encode", "Task", "TaskResult", "make_task"]
+
+
+class Task(Protocol):
+    """An eval set that is ready to judge any model."""
+
+    kind: ClassVar[str]
+    """Its key in TASKS."""
+    roles: ClassVar[tuple[str, ...]]
+    """The columns that its rows must have."""
+    primary_metric: ClassVar[str]
+    """The metric that stands for the task."""
+    name: str
+    """Name of the eval set."""
+
+    def __init__(self, name: str, rows: Dataset) -> None:
+        """Take rows with canonical columns; DataError, naming the set, if it cannot judge by them."""
+
+    def evaluate(self, encode: Encode) -> TaskResult:
+        """Judge the model behind encode; EvaluationError, naming the set, if the figures are undefined."""
+
+
+TASKS: Mapping[str, type[Task]] = {"sts": StsTask, "retrieval": RetrievalTask}
+
+
+def make_task(kind: str, name: str, rows: Dataset) -> Task:
+    """The task of that kind over rows with canonical columns.
+
+    Raises EvaluationError for an unknown kind and DataError for rows that it cannot judge by.
+    """
+    if kind not in TASKS:
+        raise EvaluationError(
+            f"eval set {name!r}: expected task {' or '.join(TASKS)}, found {kind!r}; correct `task`"
+        )
+    return TASKS[kind](name, rows)

@@ -1,0 +1,245 @@
+"""The `train` block -> transformers.TrainingArguments: every name and value checked, ours where nothing is said."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import fields
+from difflib import get_close_matches
+from enum import Enum
+from math import isfinite
+from typing import Any, cast, get_type_hints
+
+import torch
+from pydantic import TypeAdapter, ValidationError
+from transformers import EarlyStoppingCallback, TrainingArguments
+from transformers.integrations.integration_utils import get_available_reporting_integrations
+
+from sbert_train.config import RunConfig
+from sbert_train.config.reader import describe
+from sbert_train.config.train_keys import (
+    ABOVE,
+    AT_LEAST,
+    EARLY_STOPPING_KEYS,
+    RENAMED,
+    RESERVED,
+    TRAIN_DEFAULTS,
+)
+from sbert_train.config.words import alternatives, did_you_mean, either, in_words
+from sbert_train.errors import ConfigError
+from sbert_train.evaluation.tasks import TASKS
+
+_EARLY_STOPPING_TYPES: Mapping[str, Any] = dict(zip(EARLY_STOPPING_KEYS, (int, float), strict=True))
+_TYPES: Mapping[str, Any] = {
+    **get_type_hints(TrainingArguments),
+    **_EARLY_STOPPING_TYPES,
+}
+_NAMES = {field.name for field in fields(TrainingArguments) if field.init} | set(EARLY_STOPPING_KEYS)
+
+
+def training_arguments(config: RunConfig, **forced: Any) -> TrainingArguments:
+    """The arguments of a run.
+
+    Args:
+        forced: TrainingArguments that take precedence over everything.
+
+    Raises:
+        ConfigError: one line for each name or value in `train` that is wrong or does not fit the others.
+    """
+    given, problems = _given(config)
+    values = {**TRAIN_DEFAULTS, **_when(config, given), **_hardware(config, given, problems), **given}
+    problems += _misfits(config, values)
+    if problems:
+        raise ConfigError("\n".join(problems))
+    dropped = EARLY_STOPPING_KEYS if _is_one_of_several() else (*EARLY_STOPPING_KEYS, "ddp_backend")
+    values = {name: value for name, value in values.items() if name not in dropped}
+    values |= {
+        "output_dir": f"{config.output_dir}/checkpoints",
+        "seed": config.seed,
+        "data_seed": config.seed,
+        "remove_unused_columns": False,  # it would drop the roles, which are no arguments of forward
+        "accelerator_config": {"split_batches": True},  # each batch is one of all processes together
+        "disable_tqdm": True,
+        **forced,
+    }
+    try:
+        args = TrainingArguments(**_current_names(values))
+    except ValueError as error:
+        raise ConfigError(f"train: {' '.join(str(error).split())}") from error
+    rows = args.per_device_train_batch_size * (
+        args.world_size if getattr(config.objective, "gather", True) else 1
+    )
+    if config.objective.name == "in_batch_negatives" and rows < 2:
+        raise ConfigError(
+            "train.per_device_train_batch_size: expected at least 2, as the other rows of a batch are the negatives "
+            f"of objective in_batch_negatives, found {rows}"
+        )
+    return args
+
+
+def early_stopping(config: RunConfig) -> EarlyStoppingCallback | None:
+    """The callback that `train.early_stopping_patience` asks for; None when it is not given."""
+    given, _ = _given(config)
+    patience, threshold = (given.get(name) for name in EARLY_STOPPING_KEYS)
+    return None if patience is None else EarlyStoppingCallback(patience, threshold or 0.0)
+
+
+def native_precision(use_cpu: bool) -> str:
+    """`bf16` where the hardware itself multiplies matrices in bfloat16, else `fp32`: emulation is slower than fp32."""
+    if not use_cpu:
+        bf16 = torch.cuda.is_available() and torch.cuda.get_device_capability() >= (8, 0)
+    else:
+        # Names without promise, so that a version of torch without them means no.
+        checks = (
+            getattr(torch.cpu, name, None) for name in ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
+        )
+        bf16 = any(check() for check in checks if check is not None)
+    return "bf16" if bf16 else "fp32"
+
+
+def _is_one_of_several() -> bool:
+    """Whether torchrun or accelerate started this process; alone, a ddp_backend is an error of accelerate's."""
+    return "LOCAL_RANK" in os.environ
+
+
+def _given(config: RunConfig) -> tuple[dict[str, Any], list[str]]:
+    """What the `train` block says, in the types of TrainingArguments, and one line for each thing wrong with it."""
+    given: dict[str, Any] = {}
+    problems: list[str] = []
+    for name, value in config.train.items():
+        if name in ("seed", "data_seed") and value == config.seed:
+            continue
+        if name in RESERVED:
+            problems.append(f"train.{name}: not to be set here: {RESERVED[name]}")
+        elif name not in _NAMES:
+            problems.append(f"train.{name}: {_unknown(name)}")
+        else:
+            try:
+                given[name] = _converted(name, value)
+            except ValueError as error:
+                problems.append(
+                    f"train.{name}: expected {error}, found {describe(config.as_written(('train', name), value))}"
+                )
+    return given, problems
+
+
+def _unknown(name: str) -> str:
+    close = did_you_mean(name, _NAMES - RESERVED.keys())
+    hint = f", use {RENAMED[name]}." if name in RENAMED else close
+    return f"unknown name{hint} The names are those of transformers.TrainingArguments"
+
+
+def _converted(name: str, value: Any) -> Any:
+    """The value in the type of this argument; a ValueError says what was expected."""
+    hint = _TYPES[name]
+    options = alternatives(hint)
+    for kind in options:
+        if isinstance(kind, type) and issubclass(kind, Enum):
+            allowed = [str(member.value) for member in kind]
+            if value not in allowed:
+                raise ValueError(_choice(str(value), allowed))
+            return value
+    expected = in_words(hint) + "".join(
+        f" {words} {limits[name]:g}"
+        for words, limits in (("of at least", AT_LEAST), ("above", ABOVE))
+        if name in limits
+    )
+    if isinstance(value, bool) and bool not in options:
+        raise ValueError(expected)
+    try:
+        converted = TypeAdapter(hint).validate_python(value)
+    except ValidationError:
+        raise ValueError(expected) from None
+    if isinstance(converted, int | float):
+        too_small = converted < AT_LEAST.get(name, -torch.inf) or converted <= ABOVE.get(name, -torch.inf)
+        if too_small or not isfinite(converted):
+            raise ValueError(expected)
+    return converted
+
+
+def _choice(value: str, allowed: list[str]) -> str:
+    near = [name for name in allowed if name.startswith(value)] or get_close_matches(value, allowed)
+    return either(allowed) if len(allowed) <= 12 else f"a name such as {either(near[:6] or allowed[:6])}"
+
+
+def _when(config: RunConfig, given: Mapping[str, Any]) -> dict[str, Any]:
+    """When to evaluate and to save: each epoch, or as `train` says for one of the two; and what is best."""
+    told = {"eval_strategy": given.get("eval_strategy"), "save_strategy": given.get("save_strategy")}
+    if not config.data.eval:
+        return {"eval_strategy": "no", "save_strategy": "epoch"}
+    evaluate = told["eval_strategy"] or (
+        told["save_strategy"] if told["save_strategy"] in ("steps", "epoch") else "epoch"
+    )
+    save = told["save_strategy"] or (evaluate if evaluate != "no" else "epoch")
+    first = config.data.eval[0]
+    values = {
+        "eval_strategy": evaluate,
+        "save_strategy": save,
+        "load_best_model_at_end": "no" not in (evaluate, save),
+        "metric_for_best_model": f"eval_{first.name}_{cast(Any, TASKS[first.task]).primary_metric}",
+    }
+    if evaluate == "steps":
+        steps = given.get("eval_steps") or given.get("save_steps") or 0.1
+        values |= {"eval_steps": steps, "save_steps": steps}
+    return values
+
+
+def _hardware(config: RunConfig, given: Mapping[str, Any], problems: list[str]) -> dict[str, Any]:
+    """The device, and the precision that engine.precision or `train` asks for."""
+    use_cpu = bool(given.get("use_cpu", not torch.accelerator.is_available()))
+    told = config.engine.precision
+    flags = {name: given[name] for name in ("bf16", "fp16") if name in given}
+    on = [name for name, flag in flags.items() if flag]
+    in_train = (on[0] if on else "fp32") if flags else None
+    precision = in_train or (native_precision(use_cpu) if told == "auto" else told)
+    if len(on) > 1:
+        problems.append("train.fp16: expected one of bf16 and fp16, found both")
+    elif in_train and told not in ("auto", in_train):
+        problems.append(f"engine.precision: {told}, but train says {in_train}; set one of them")
+    elif precision == "fp16" and use_cpu:
+        problems.append("engine.precision: fp16 needs a GPU; expected bf16, fp32 or auto on a CPU")
+    values: dict[str, Any] = {"use_cpu": use_cpu, "bf16": precision == "bf16", "fp16": precision == "fp16"}
+    return values | (
+        {"ddp_backend": "gloo"} if use_cpu else {}
+    )  # accelerate would take MPI where there is one
+
+
+def _misfits(config: RunConfig, values: Mapping[str, Any]) -> list[str]:
+    """What does not fit together, each as one line."""
+    problems = []
+    evaluates = values["eval_strategy"] != "no"
+    if evaluates and not config.data.eval:
+        problems.append(
+            f"train.eval_strategy: {values['eval_strategy']}, but there is no set under data.eval"
+        )
+    kept = evaluates and values["save_strategy"] in (values["eval_strategy"], "best")
+    if values.get("load_best_model_at_end") and not kept:
+        problems.append(
+            f"train.save_strategy: expected {values['eval_strategy']}, as eval_strategy, so that the best model can be "
+            f"kept, found {values['save_strategy']}; or set load_best_model_at_end: false"
+        )
+    patience, threshold = EARLY_STOPPING_KEYS
+    if patience in values and not values.get("load_best_model_at_end"):
+        problems.append(
+            f"train.{patience}: needs a set under data.eval, an eval_strategy and load_best_model_at_end"
+        )
+    if threshold in values and patience not in values:
+        problems.append(f"train.{threshold}: needs {patience}, the number of evaluations to wait")
+    reports = values["report_to"] if isinstance(values["report_to"], list) else [values["report_to"]]
+    installed: list[str] = get_available_reporting_integrations()
+    for name in reports:
+        if name not in ("none", "all", *installed):
+            found = describe(config.as_written(("train", "report_to"), name))
+            here = ", ".join(["none", *installed])
+            problems.append(
+                f"train.report_to: {found} is unknown or not installed (pip install it); here are: {here}"
+            )
+    return problems
+
+
+def _current_names(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The same arguments; transformers 5.2x has a new name for gradient checkpointing and warns of the old one."""
+    renamed = {
+        "gradient_checkpointing": "activation_checkpointing",
+        "gradient_checkpointing_kwargs": "activation_checkpointing_kwargs",
+    }
+    current = {old: new for old, new in renamed.items() if new in _NAMES}
+    return {current.get(name, name): value for name, value in values.items()}

@@ -1,0 +1,133 @@
+"""The story of a run: config, encoder, data, plan, baseline, training, report."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from transformers import TrainingArguments, set_seed
+
+from sbert_train import __version__
+from sbert_train.config import RunConfig, dump_config
+from sbert_train.data.collator import collate
+from sbert_train.data.sources import LoadedSet
+from sbert_train.errors import ConfigError
+from sbert_train.evaluation.compare import Comparison, before_after
+from sbert_train.evaluation.results import TaskResult
+from sbert_train.objectives.registry import make_objective
+from sbert_train.training.arguments import early_stopping, training_arguments
+from sbert_train.training.callbacks import JsonLog, ProgressBar
+from sbert_train.training.plan import plan_lines
+from sbert_train.training.prepare import load_encoder, load_tasks, load_training_data
+from sbert_train.training.run_folder import RunFolder, write_json
+from sbert_train.training.trainer import SentenceTrainer
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class FitResult:
+    """What a run leaves behind."""
+
+    folder: RunFolder
+    comparison: Comparison | None
+    """The base model and the tuned one on the eval sets; None where there are none."""
+    first_process: bool
+    """Whether this process is the one that writes and reports."""
+
+
+def fit(config: RunConfig, *, overwrite: bool = False, say: Say = print) -> FitResult:
+    """Fine-tune an encoder as a configuration says, measured before and after.
+
+    Args:
+        overwrite: replace a run with another configuration, or an unfinished one, in the same folder.
+        say: receives the plan and what happens, one line at a time, on the first process only.
+
+    Raises:
+        SbertTrainError: the configuration, the data or the model is not as it must be.
+    """
+    folder, config_text = RunFolder(Path(config.output_dir)), dump_config(config)
+    folder.require_usable(config_text, overwrite=overwrite)
+    args = training_arguments(config)
+    first = args.process_index == 0
+    set_seed(config.seed)
+
+    objective = make_objective(**config.objective.model_dump())
+    # The first process downloads, reads and tokenises; the others find it all in the cache.
+    with args.main_process_first():
+        encoder = load_encoder(config, args.device)
+        data = load_training_data(
+            config,
+            encoder,
+            objective,
+            batch_size=args.per_device_train_batch_size * args.world_size,
+            drop_last=args.dataloader_drop_last or args.world_size > 1,
+        )
+        eval_sets, tasks = load_tasks(config.data.eval)
+    first_batch = collate(data.rows.__getitems__(next(iter(data.batches))))
+    encoder.choose_way(first_batch.to(args.device), config.engine.packing)
+    if first:
+        folder.begin(config_text)
+        for line in plan_lines(config.model.base, encoder, objective, data, eval_sets, tasks, args, first_batch):
+            say(line)
+
+    stop_early = early_stopping(config)
+    trainer = SentenceTrainer(
+        encoder,
+        args,
+        rows=data.rows,
+        batches=data.batches,
+        objective=objective,
+        tasks=tasks,
+        callbacks=[
+            ProgressBar(args.metric_for_best_model),
+            JsonLog(folder.log),
+            *([stop_early] if stop_early else []),
+        ],
+    )
+    before = trainer.run_tasks()
+    _require_selectable(args, before)
+    trained = trainer.train()
+    after = trainer.run_tasks()
+
+    comparison = before_after(before, after, seed=config.seed) if tasks else None
+    if first:
+        encoder.save(folder.model)
+        write_json(folder.report, _report(config, trainer, trained.metrics, (*data.sets, *eval_sets), comparison))
+    return FitResult(folder, comparison, first)
+
+
+def _require_selectable(args: TrainingArguments, results: Mapping[str, TaskResult]) -> None:
+    """The metric that selects the best checkpoint must be one that the eval sets give."""
+    if not args.load_best_model_at_end or args.metric_for_best_model is None:
+        return
+    known = [f"{name}_{metric}" for name, result in results.items() for metric in result.metrics]
+    wanted = args.metric_for_best_model.removeprefix("eval_")
+    if wanted not in known:
+        raise ConfigError(f"train.metric_for_best_model: no eval set gives {wanted}; there are: {', '.join(known)}")
+
+
+def _report(
+    config: RunConfig,
+    trainer: SentenceTrainer,
+    trained: Mapping[str, float],
+    sets: Sequence[LoadedSet],
+    comparison: Comparison | None,
+) -> dict[str, Any]:
+    state = trainer.state
+    return {
+        "sbert_train": __version__,
+        "base": config.model.base,
+        "seed": config.seed,
+        "training": {
+            "steps": state.global_step,
+            "epochs": state.epoch,
+            "seconds": trained["train_runtime"],
+            "rows_per_second": trained["train_samples_per_second"],
+            "mean_loss": trained["train_loss"],
+            "best_step": state.best_global_step if trainer.args.load_best_model_at_end else None,
+            "best_metric": trainer.args.metric_for_best_model,
+        },
+        "data": [{"set": one.name, **asdict(one.account)} for one in sets],
+        "evaluation": comparison.to_json() if comparison else None,
+    }

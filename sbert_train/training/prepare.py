@@ -1,0 +1,144 @@
+"""A configuration -> the objects of a run: encoder, training batches, tasks."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import datasets
+import torch
+
+from sbert_train.config import EvalSet, RunConfig, TrainSet
+from sbert_train.data.mixing import Mix, MixedBatches
+from sbert_train.data.rows import MixedRows, text_keys
+from sbert_train.data.sources import LoadedSet, load_set
+from sbert_train.data.tokens import tokenise
+from sbert_train.errors import ConfigError, DataError
+from sbert_train.evaluation.tasks import Task, make_task
+from sbert_train.model.encoder import SentenceEncoder
+from sbert_train.model.head import HeadSpec
+from sbert_train.objectives.registry import Objective
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """The rows of all training sets, and the order in which batches take them."""
+
+    sets: tuple[LoadedSet, ...]
+    rows: MixedRows
+    batches: MixedBatches
+    unused: dict[str, tuple[str, ...]]
+    """Set name -> roles that it has and the objective does not use."""
+
+
+def load_encoder(config: RunConfig, device: torch.device) -> SentenceEncoder:
+    """The encoder of config.model, with what is frozen frozen."""
+    model = config.model
+    head = None
+    if model.head is not None:
+        head = HeadSpec(model.head.dim, model.head.activation, model.head.dropout, model.head.layers)
+    encoder = SentenceEncoder.load(
+        model.base,
+        pooling=model.pooling,
+        normalize=model.normalize,
+        max_length=model.max_length,
+        head=head,
+        prompts=model.prompts,
+        packing=config.engine.packing,
+        revision=model.revision,
+        trust_remote_code=model.trust_remote_code,
+        device=device,
+    )
+    encoder.freeze(model.freeze)
+    return encoder
+
+
+def load_training_data(
+    config: RunConfig, encoder: SentenceEncoder, objective: Objective, *, batch_size: int, drop_last: bool
+) -> TrainingData:
+    """Read, tokenise and mix the training sets.
+
+    Args:
+        batch_size: rows of a batch of all processes together.
+        drop_last: leave out rows that do not fill a batch.
+
+    Raises:
+        DataError: a set cannot be read, lacks a role, or does not fit the others; or no batch can be filled.
+        ConfigError: the batch cannot be divided over the sets that it is to be mixed from.
+    """
+    draws = config.data.mixing.datasets_per_batch
+    if batch_size % draws:
+        raise ConfigError(
+            f"data.mixing.datasets_per_batch: {draws} sets cannot share a batch of {batch_size} rows evenly; "
+            "make train.per_device_train_batch_size a multiple of it"
+        )
+    loaded = tuple(_load(one) for one in config.data.train)
+    tokenised, unused = [], {}
+    for one in loaded:
+        roles = objective.roles_of(one.name, one.rows.column_names)
+        unused[one.name] = tuple(role for role in one.rows.column_names if role not in roles)
+        tokenised.append(
+            tokenise(
+                one.rows.select_columns(list(roles)),
+                encoder.tokenizer,
+                max_length=encoder.max_length,
+                prompts={role: encoder.prompt_for(role) for role in roles},
+            )
+        )
+    if draws > 1:
+        _require_same_shape(loaded, tokenised)
+    batches = MixedBatches(
+        [len(rows) for rows in tokenised],
+        batch_size,
+        mix=Mix(config.data.mixing.strategy, draws, tuple(one.weight for one in config.data.train)),
+        seed=config.seed,
+        drop_last=drop_last,
+        text_keys=(
+            [text_keys(rows) for rows in tokenised]
+            if config.data.no_duplicates and objective.batch_is_negatives
+            else None
+        ),
+    )
+    if len(batches) == 0:
+        sizes = ", ".join(f"{one.name} {len(one.rows):,}" for one in loaded)
+        raise DataError(
+            f"no batch of {batch_size:,} rows can be filled (rows: {sizes}); lower train.per_device_train_batch_size"
+        )
+    return TrainingData(loaded, MixedRows(tokenised), batches, unused)
+
+
+def load_tasks(eval_sets: Sequence[EvalSet]) -> tuple[tuple[LoadedSet, ...], tuple[Task, ...]]:
+    """Read the eval sets of a configuration and make their tasks."""
+    loaded = tuple(_load(one) for one in eval_sets)
+    tasks = tuple(make_task(one.task, rows.name, rows.rows) for one, rows in zip(eval_sets, loaded, strict=True))
+    return loaded, tasks
+
+
+def _load(one: TrainSet | EvalSet) -> LoadedSet:
+    return load_set(
+        one.name,
+        one.source,
+        subset=one.subset,
+        split=one.split,
+        columns=one.columns,
+        where=one.where,
+        score_range=one.score_range,
+        limit=one.limit,
+    )
+
+
+def _require_same_shape(loaded: Sequence[LoadedSet], tokenised: Sequence[datasets.Dataset]) -> None:
+    """Rows of one batch must have the same roles, and as many negatives."""
+    shapes = []
+    for rows in tokenised:
+        negatives = len(rows[0]["negative"]) if "negative" in rows.column_names else 0
+        shapes.append((sorted(rows.column_names), negatives))
+    for one, shape in zip(loaded, shapes, strict=True):
+        if shape != shapes[0]:
+            raise DataError(
+                f"data.mixing.datasets_per_batch: {loaded[0].name} has {_shape(shapes[0])}, but {one.name} has "
+                f"{_shape(shape)}; sets that share batches need the same roles: set it to 1"
+            )
+
+
+def _shape(shape: tuple[list[str], int]) -> str:
+    roles, negatives = shape
+    return ", ".join(roles) + (f" ({negatives} each)" if negatives else "")

@@ -1,0 +1,124 @@
+"""The Trainer: transformers' own, with a loss of one encode and one objective, and evaluation by tasks."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from accelerate.utils import gather_object
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.utils.data import DataLoader
+from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArguments
+
+from sbert_train.data.batch import TextBatch
+from sbert_train.data.collator import Row, collate
+from sbert_train.data.mixing import MixedBatches
+from sbert_train.data.rows import MixedRows
+from sbert_train.evaluation.tasks import Task, TaskResult
+from sbert_train.model.encoder import SentenceEncoder
+from sbert_train.objectives.embeddings import RoleEmbeddings
+from sbert_train.objectives.registry import Objective
+
+BATCH = "batch"  # the one entry of the mapping that Trainer wants a batch to be
+
+
+def collate_inputs(rows: Sequence[Row]) -> dict[str, TextBatch]:
+    """The packed batch of some rows, as Trainer's inputs."""
+    return {BATCH: collate(rows)}
+
+
+class SentenceTrainer(Trainer):
+    """Trains an encoder on batches of several data sets and evaluates it by tasks."""
+
+    def __init__(
+        self,
+        encoder: SentenceEncoder,
+        args: TrainingArguments,
+        *,
+        rows: MixedRows,
+        batches: MixedBatches,
+        objective: Objective,
+        tasks: Sequence[Task] = (),
+        callbacks: Sequence[TrainerCallback] = (),
+    ) -> None:
+        """Set up training.
+
+        Args:
+            args: with remove_unused_columns False and, for several processes, accelerator_config.split_batches True.
+            batches: batches of all processes together; each process takes its share of every one.
+            tasks: what `evaluate` runs, under the metric names eval_{task}_{metric}.
+        """
+        # Trainer would wrap the model in DataParallel, which cannot split a packed batch; torchrun uses every GPU.
+        args._n_gpu = min(args.n_gpu, 1)
+        super().__init__(
+            model=encoder,
+            args=args,
+            train_dataset=rows,
+            eval_dataset={task.name: task for task in tasks} or None,  # type: ignore[arg-type]
+            data_collator=collate_inputs,  # type: ignore[arg-type]
+            callbacks=list(callbacks),
+        )
+        self.remove_callback(PrinterCallback)
+        self.encoder = encoder
+        self.batches = batches
+        self.objective = objective
+        self.tasks = tuple(tasks)
+
+    def compute_loss(
+        self,
+        model: Any,
+        inputs: Mapping[str, Any],
+        return_outputs: bool = False,
+        num_items_in_batch: Tensor | int | None = None,
+    ) -> Any:
+        """The objective of the embeddings of a batch; the mean over its rows, which Trainer scales for accumulation."""
+        batch: TextBatch = inputs[BATCH]
+        embeddings = model(batch)
+        loss = self.objective(RoleEmbeddings.of(batch, embeddings))
+        return (loss, embeddings) if return_outputs else loss
+
+    def get_train_dataloader(self) -> DataLoader[Any]:
+        """Batches in the order of `self.batches`, prepared by accelerate so that they can be resumed and shared out."""
+        loader = DataLoader(
+            self.train_dataset,
+            batch_sampler=self.batches,
+            collate_fn=self.data_collator,
+            num_workers=self.args.dataloader_num_workers,
+            pin_memory=self.args.dataloader_pin_memory,
+            persistent_workers=self.args.dataloader_persistent_workers,
+            prefetch_factor=self.args.dataloader_prefetch_factor,
+        )
+        prepared: DataLoader[Any] = self.accelerator.prepare(loader)
+        return prepared
+
+    def evaluate(
+        self,
+        eval_dataset: Any = None,
+        ignore_keys: list[str] | None = None,
+        metric_key_prefix: str = "eval",
+    ) -> dict[str, float]:
+        """Run all tasks; the metrics are logged and seen by callbacks as those of any Trainer."""
+        results = self.run_tasks()
+        metrics = {
+            f"{metric_key_prefix}_{name}_{metric}": value
+            for name, result in results.items()
+            for metric, value in result.metrics.items()
+        }
+        self.log(metrics)
+        self.control = self.callback_handler.on_evaluate(self.args, self.state, self.control, metrics)
+        return metrics
+
+    def run_tasks(self) -> dict[str, TaskResult]:
+        """The result of each task for the encoder as it is now; the same on every process."""
+        return {task.name: task.evaluate(self._encode) for task in self.tasks}
+
+    def _encode(self, texts: Sequence[str], role: str) -> NDArray[np.float32]:
+        """(N, D): each process encodes its share of the texts, and all of them get the whole."""
+        processes, rank = self.args.world_size, self.args.process_index
+        own = self.encoder.encode(texts[rank::processes], role=role)
+        if processes == 1:
+            return own
+        embeddings = np.empty((len(texts), self.encoder.dimension), dtype=np.float32)
+        for number, part in enumerate(gather_object([own])):
+            embeddings[number::processes] = part
+        return embeddings

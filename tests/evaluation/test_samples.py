@@ -1,0 +1,68 @@
+"""A metric from counts equals the metric of the drawn examples laid out one by one."""
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from sbert_train.evaluation.metrics import CORRELATION_METRICS, RANKING_METRICS, SIMILARITIES, Array
+from sbert_train.evaluation.samples import PairSample, QuerySample
+
+
+def pair_sample(seed: int, n: int, distinct: int) -> PairSample:
+    generator = np.random.default_rng(seed)
+    gold = generator.integers(0, distinct, n).astype(float)
+    return PairSample(gold, {name: generator.integers(0, distinct, n) / 7 for name in SIMILARITIES})
+
+
+def drawn(seed: int, resamples: int, n: int) -> tuple[Array, Array]:
+    """Indices (R, N) and their counts (R, N)."""
+    indices = np.random.default_rng(seed).integers(0, n, (resamples, n))
+    return indices, np.stack([np.bincount(row, minlength=n) for row in indices]).astype(float)
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 10_000), n=st.integers(2, 12), distinct=st.integers(1, 40))
+def test_correlations_from_counts_equal_scipy_on_the_drawn_pairs(seed: int, n: int, distinct: int) -> None:
+    sample = pair_sample(seed, n, distinct)
+    indices, counts = drawn(seed, 6, n)
+    metrics = list(CORRELATION_METRICS)
+    found = sample.resampled(metrics, counts)
+    scipy = {"pearson": stats.pearsonr, "spearman": stats.spearmanr}
+    for row, index in enumerate(indices):
+        for column, metric in enumerate(metrics):
+            correlation, similarity = CORRELATION_METRICS[metric]
+            x, y = sample.similarities[similarity][index], sample.gold[index]
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # scipy warns of the constant resamples, and gives NaN
+                expected = scipy[correlation](x, y).statistic
+            assert found[row, column] == pytest.approx(expected, abs=1e-9, nan_ok=True)
+
+
+def test_a_resample_of_a_single_value_is_undefined_even_where_its_mean_is_rounded() -> None:
+    gold = np.array([0.1] * 100 + [0.9])
+    indices = np.random.default_rng(0).integers(0, 100, (50, 101))  # never the last
+    counts = np.stack([np.bincount(row, minlength=101) for row in indices]).astype(float)
+    assert (counts @ gold / 101 != 0.1).any()  # premise: a mean of equal values need not be that value
+    sample = PairSample(gold, {name: np.arange(101.0) for name in SIMILARITIES})
+    assert np.isnan(sample.resampled(list(CORRELATION_METRICS), counts)).all()
+
+
+def test_a_large_offset_does_not_harm_the_correlation() -> None:
+    generator = np.random.default_rng(3)
+    x, y = generator.normal(size=(2, 50))
+    indices, counts = drawn(3, 4, 50)
+    sample = PairSample(y + 1e6, dict.fromkeys(SIMILARITIES, x + 1e6))
+    expected = [stats.pearsonr(x[index], y[index]).statistic for index in indices]
+    assert sample.resampled(["pearson_cosine"], counts)[:, 0] == pytest.approx(expected, abs=1e-8)
+
+
+def test_means_from_counts_equal_the_means_of_the_drawn_queries() -> None:
+    values = {name: np.random.default_rng(row).random(20) for row, name in enumerate(RANKING_METRICS)}
+    indices, counts = drawn(0, 5, 20)
+    found = QuerySample(values).resampled(list(values), counts)
+    expected = np.stack([values[name][indices].mean(axis=1) for name in values], axis=1)
+    assert found == pytest.approx(expected)

@@ -1,0 +1,86 @@
+"""On the same embeddings our tasks give the figures of sentence-transformers' evaluators."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from datasets import Dataset
+from sentence_transformers.sentence_transformer.evaluation import (
+    EmbeddingSimilarityEvaluator,
+    InformationRetrievalEvaluator,
+)
+
+from sbert_train.evaluation.metrics import CORRELATION_METRICS, RANKING_METRICS, SIMILARITIES
+from sbert_train.evaluation.retrieval import RetrievalTask
+from sbert_train.evaluation.sts import StsTask
+
+RNG = np.random.default_rng(7)
+QUERIES = [f"query {row:03d}" for row in range(40)]
+# More than 100 texts, so that map@100 is cut off; the numbers make their order as text the order of rows.
+CORPUS = [f"text {row:03d}" for row in range(160)]
+VECTORS = dict(zip([*QUERIES, *CORPUS], RNG.normal(size=(200, 6)).astype(np.float32), strict=True))
+# Texts with the embedding of another: ties, which both sides must break by position.
+VECTORS.update({CORPUS[row]: VECTORS[CORPUS[row - 5]] for row in range(10, 160, 10)})
+
+
+class FixedModel:
+    """As much of a SentenceTransformer as the evaluators use, over fixed embeddings."""
+
+    similarity_fn_name = "cosine"
+
+    class model_card_data:
+        @staticmethod
+        def set_evaluation_metrics(*args: Any) -> None:
+            """Evaluators report here; nobody reads it."""
+
+    def encode(self, texts: Sequence[str], **options: Any) -> Any:
+        vectors = np.stack([VECTORS[text] for text in texts])
+        return torch.from_numpy(vectors) if options.get("convert_to_tensor") else vectors
+
+    encode_query = encode_document = encode
+
+    @staticmethod
+    def similarity(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
+        # In float64 as ours, or equal embeddings would tie or not as the matrix product happens to sum.
+        unit = [torch.nn.functional.normalize(side.double(), dim=1) for side in (left, right)]
+        return (unit[0] @ unit[1].T).float()
+
+
+def encode(texts: Sequence[str], role: str) -> Any:
+    return FixedModel().encode(texts)
+
+
+def test_sts_equals_the_embedding_similarity_evaluator() -> None:
+    rows = {
+        "sentence1": QUERIES,
+        "sentence2": CORPUS[:40],
+        "score": RNG.integers(0, 6, 40).astype(float).tolist(),
+    }
+    similarities: Any = list(SIMILARITIES)
+    theirs = EmbeddingSimilarityEvaluator(
+        rows["sentence1"], rows["sentence2"], rows["score"], similarity_fn_names=similarities
+    )(FixedModel())  # type: ignore[arg-type]
+    ours = StsTask("pairs", Dataset.from_dict(rows)).evaluate(encode).metrics
+    assert ours == pytest.approx({name: theirs[name] for name in CORRELATION_METRICS}, abs=1e-6)
+
+
+def test_retrieval_equals_the_information_retrieval_evaluator() -> None:
+    relevant = {query: set(RNG.choice(CORPUS, size=RNG.integers(1, 8)).tolist()) for query in QUERIES}
+    # Every text occurs once as a distractor first, so that the corpus is in the order of its names.
+    rows = [(QUERIES[0], text, int(text in relevant[QUERIES[0]])) for text in CORPUS]
+    rows += [(query, text, 1) for query in QUERIES[1:] for text in sorted(relevant[query])]
+    anchors, positives, labels = zip(*rows, strict=True)
+    theirs = InformationRetrievalEvaluator(
+        queries={query: query for query in QUERIES},
+        corpus={text: text for text in CORPUS},
+        relevant_docs=relevant,
+        precision_recall_at_k=[1, 5, 10],
+    )(FixedModel())  # type: ignore[arg-type]
+    ours = RetrievalTask(
+        "texts", Dataset.from_dict({"anchor": anchors, "positive": positives, "label": labels})
+    ).evaluate(encode)
+    assert ours.n == 40
+    assert 0 < ours.metrics["recall@10"] < 1  # premise: neither all nor nothing is found
+    assert ours.metrics == pytest.approx({name: theirs[f"cosine_{name}"] for name in RANKING_METRICS})

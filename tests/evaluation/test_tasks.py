@@ -1,0 +1,36 @@
+"""The dict of tasks makes each kind, and names the kinds when asked for another."""
+
+import pytest
+from datasets import Dataset
+
+from sbert_train.errors import EvaluationError
+from sbert_train.evaluation.tasks import TASKS, make_task
+
+ROWS = Dataset.from_dict(
+    {
+        "sentence1": ["a", "b"],
+        "sentence2": ["c", "d"],
+        "score": [0.0, 1.0],
+        "anchor": ["a", "b"],
+        "positive": ["c", "d"],
+    }
+)
+
+
+@pytest.mark.parametrize("kind", TASKS)
+def test_every_kind_is_made_under_its_name(kind: str) -> None:
+    task = make_task(kind, "dev", ROWS)
+    assert (task.kind, task.name) == (kind, "dev")
+
+
+@pytest.mark.parametrize("kind", TASKS)
+def test_the_primary_metric_is_one_of_the_task_s_metrics(kind: str, hashed: object) -> None:
+    task = make_task(kind, "dev", ROWS)
+    result = task.evaluate(hashed)  # type: ignore[arg-type]
+    assert result.primary_metric == task.primary_metric
+    assert task.primary_metric in result.metrics
+
+
+def test_an_unknown_kind_is_an_error_naming_the_known() -> None:
+    with pytest.raises(EvaluationError, match="eval set 'dev': expected task sts or retrieval, found 'nli'"):
+        make_task("nli", "dev", ROWS)
