@@ -25,7 +25,9 @@ app = typer.Typer(
 configs = typer.Typer(help="The recipes that ship with the package.", no_args_is_help=True)
 app.add_typer(configs, name="configs")
 
-ConfigOption = Annotated[str, typer.Option("--config", help="A YAML file, or the name of a recipe.", metavar="FILE")]
+ConfigOption = Annotated[
+    str, typer.Option("--config", help="A YAML file, or the name of a recipe.", metavar="FILE")
+]
 Overrides = Annotated[
     list[str] | None, typer.Argument(help="Values in place of the file's, such as train.learning_rate=1e-5.",
                                      metavar="[KEY=VALUE]...")]  # fmt: skip
@@ -49,7 +51,8 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def _common(
     version: Annotated[
-        bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
+        bool,
+        typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True),
     ] = False,
 ) -> None:
     """Options that stand before a command."""
@@ -80,7 +83,9 @@ def fit(
     print(f"The model is in {model}. Next:\n")
     print(f"  sbert-train eval {settings.model.base} {model} --data my_pairs.csv")
     print(f"  sbert-train export {model} --to onnx --output {model.parent / 'onnx'}")
-    print(f"""  python -c 'from sbert_train import SentenceEncoder as E; print(E.load("{model}").encode(["Hello."]))'""")
+    print(
+        f"""  python -c 'from sbert_train import SentenceEncoder as E; print(E.load("{model}").encode(["Hello."]))'"""
+    )
 
 
 @app.command(name="eval")
@@ -90,15 +95,21 @@ def evaluate(
         str | None, typer.Option("--config", help="Take the eval sets of this configuration.", metavar="FILE")
     ] = None,
     data: Annotated[
-        list[str] | None, typer.Option("--data", help="An eval set: file, Hub id or builtin:contrast; repeatable.")
+        list[str] | None,
+        typer.Option("--data", help="An eval set: file, Hub id or builtin:contrast; repeatable."),
     ] = None,
     split: Annotated[str, typer.Option(help="Split of a Hub or builtin data set.")] = "test",
-    task: Annotated[str | None, typer.Option(help="sts or retrieval; by the roles found when not given.")] = None,
+    task: Annotated[
+        str | None, typer.Option(help="sts or retrieval; by the roles found when not given.")
+    ] = None,
     column: Annotated[
-        list[str] | None, typer.Option(help="ROLE=COLUMN where a column is not named as its role; repeatable.")
+        list[str] | None,
+        typer.Option(help="ROLE=COLUMN where a column is not named as its role; repeatable."),
     ] = None,
     json_file: Annotated[Path | None, typer.Option("--json", help="Write all figures to this file.")] = None,
-    all_metrics: Annotated[bool, typer.Option("--all", help="Show every metric, not only the main one.")] = False,
+    all_metrics: Annotated[
+        bool, typer.Option("--all", help="Show every metric, not only the main one.")
+    ] = False,
 ) -> None:
     """Compare models on the same data, side by side, with 95 % confidence intervals."""
     if (config is None) == (not data):

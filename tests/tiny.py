@@ -1,6 +1,7 @@
 """Tiny random models and tokenizers, built in memory; nothing is downloaded."""
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from tokenizers import Tokenizer, normalizers, pre_tokenizers, processors
@@ -28,14 +29,15 @@ from transformers import (
 
 from sbert_train.model.encoder import SentenceEncoder
 
-WORDS = (
-    "a the cat dog bird fish sat slept ran ate saw on under near mat tree house river red blue big small not never "
-    "two three man woman child chased fed bought sold book apple train city rain sun and but . ,"
-).split()
+_TEXT = """
+a the cat dog bird fish sat slept ran ate saw on under near mat tree house river red blue big small not never
+two three man woman child chased fed bought sold book apple train city rain sun and but . ,
+"""
+WORDS = _TEXT.split()
 SPECIAL = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
 VOCABULARY = {word: i for i, word in enumerate([*SPECIAL.values(), *WORDS])}
 
-_SHAPE = {
+_SHAPE: dict[str, Any] = {
     "vocab_size": len(VOCABULARY),
     "hidden_size": 32,
     "num_hidden_layers": 2,
@@ -50,7 +52,12 @@ ARCHITECTURES: dict[str, Callable[[], PreTrainedModel]] = {
     "roberta": lambda: RobertaModel(RobertaConfig(**_SHAPE)),
     "distilbert": lambda: DistilBertModel(
         DistilBertConfig(
-            vocab_size=len(VOCABULARY), dim=32, n_layers=2, n_heads=4, hidden_dim=48, max_position_embeddings=66
+            vocab_size=len(VOCABULARY),
+            dim=32,
+            n_layers=2,
+            n_heads=4,
+            hidden_dim=48,
+            max_position_embeddings=66,
         )
     ),
     "mpnet": lambda: MPNetModel(MPNetConfig(**_SHAPE)),
@@ -95,5 +102,5 @@ def make_backbone(architecture: str = "bert", *, seed: int = 0) -> PreTrainedMod
 
 def make_encoder(architecture: str = "bert", *, seed: int = 0, **options: object) -> SentenceEncoder:
     """A tiny encoder; options as for SentenceEncoder."""
-    settings = {"max_length": 64, **options}
-    return SentenceEncoder(make_backbone(architecture, seed=seed), make_tokenizer(), **settings)  # type: ignore[arg-type]
+    settings: dict[str, Any] = {"max_length": 64, **options}
+    return SentenceEncoder(make_backbone(architecture, seed=seed), make_tokenizer(), **settings)

@@ -17,7 +17,9 @@ from transformers import AttentionInterface, AttentionMaskInterface
 
 PACKED = "sbert_train_packed"
 
-WIDTH_STEP = 8  # texts whose lengths round up to the same multiple share a bucket: at most 7 padded places each
+WIDTH_STEP = (
+    8  # texts whose lengths round up to the same multiple share a bucket: at most 7 padded places each
+)
 
 
 @dataclass(frozen=True)
@@ -128,8 +130,9 @@ def packed_attention(
     outputs = []
     for bucket, (q, k, v) in zip(packed_buckets, pieces, strict=True):
         mask = _mask(bucket, sliding_window, query.device)
-        out = _attend(*(_to_padded(x, bucket) for x in (q, k, v)), mask, scaling, dropout)
-        out = out.transpose(1, 2).reshape(bucket.texts * bucket.width, *v.shape[1:])
+        q, k, v = _to_padded(q, bucket), _to_padded(k, bucket), _to_padded(v, bucket)
+        out = _attend(q, k, v, mask, scaling, dropout)  # (n, H, W, C)
+        out = out.transpose(1, 2).flatten(0, 1)
         outputs.append(out if bucket.scatter is None else out.index_select(0, bucket.scatter))
     return torch.cat(outputs)[None].to(query.dtype), None
 
@@ -154,7 +157,9 @@ def _mask(bucket: Bucket, sliding_window: int | None, device: torch.device) -> T
     return near if bucket.mask is None else near & bucket.mask
 
 
-def _attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, scaling: float | None, dropout: float) -> Tensor:
+def _attend(
+    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, scaling: float | None, dropout: float
+) -> Tensor:
     """softmax(q k^T * scaling) v with dropout on the softmax; all (n, H, W, C)."""
     if q.device.type != "cpu":
         return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout, scale=scaling)

@@ -18,9 +18,10 @@ from transformers import AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTo
 
 from sbert_train.data.batch import TextBatch, pack
 from sbert_train.errors import ModelError
+from sbert_train.model.attention import NotPackable
 from sbert_train.model.head import HeadSpec, head_from_layers, layers_of_head, make_head
 from sbert_train.model.layout import Layout, read_layout, write_layout
-from sbert_train.model.packing import NotPackable, choose_way, first_position, pooled, set_attention
+from sbert_train.model.packing import choose_way, first_position, pooled, set_attention
 from sbert_train.model.resolve import resolve_model
 
 PROMPT_NAMES = {"anchor": "query", "positive": "document", "negative": "document"}
@@ -150,8 +151,9 @@ class SentenceEncoder(nn.Module):
     @property
     def dimension(self) -> int:
         """D."""
-        width = self.backbone.config.hidden_size if self.head is None else self.head[-1].linear.out_features
-        return int(width)
+        if self.head is None:
+            return int(self.backbone.config.hidden_size)
+        return layers_of_head(self.head)[-1].out_features
 
     @property
     def device(self) -> torch.device:
@@ -291,7 +293,7 @@ class SentenceEncoder(nn.Module):
         return [np.array(ids, dtype=np.int32) for ids in encoded["input_ids"]]
 
     def activation_checkpointing_enable(self, **kwargs: Any) -> None:
-        """Trade time for memory in the backbone (what transformers.Trainer calls for train.activation_checkpointing)."""
+        """Trade time for memory in the backbone (Trainer calls this for train.gradient_checkpointing)."""
         self.backbone.activation_checkpointing_enable(**kwargs)
 
     def freeze(self, what: str | int) -> None:
@@ -307,7 +309,9 @@ class SentenceEncoder(nn.Module):
             return
         if what == "backbone":
             if self.head is None:
-                raise ModelError("model.freeze is backbone and there is no head: nothing is left to train; add model.head")
+                raise ModelError(
+                    "model.freeze is backbone and there is no head: nothing is left to train; add model.head"
+                )
             self.backbone.requires_grad_(False)
             return
         self.backbone.get_input_embeddings().requires_grad_(False)
@@ -335,11 +339,15 @@ class SentenceEncoder(nn.Module):
         special = set(self.tokenizer.all_special_ids)
         words = [i for i in range(count) if i not in special]
         lengths = [n for n in _PROBE_LENGTHS if self.max_length is None or n <= self.max_length] or [1]
-        texts = [np.array([words[(7 * n + 3 * i) % len(words)] for i in range(n)], dtype=np.int32) for n in lengths]
+        texts = [
+            np.array([words[(7 * n + 3 * i) % len(words)] for i in range(n)], dtype=np.int32) for n in lengths
+        ]
         return pack(texts)[0].to(self.backbone.device)
 
 
-def _load_backbone(layout: Layout, trust_remote_code: bool) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+def _load_backbone(
+    layout: Layout, trust_remote_code: bool
+) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     try:
         backbone = AutoModel.from_pretrained(
             layout.backbone,
@@ -364,14 +372,18 @@ def _check_max_length(base: str | Path, backbone: PreTrainedModel, max_length: i
         return
     positions = table - first_position(backbone)
     if max_length > positions:
-        raise ModelError(f"{base}: model.max_length is {max_length}, but this model has {positions} positions")
+        raise ModelError(
+            f"{base}: model.max_length is {max_length}, but this model has {positions} positions"
+        )
 
 
 def _layers(backbone: PreTrainedModel) -> nn.ModuleList:
     """The stack of transformer layers: the longest list of modules, whatever the architecture calls it."""
     stacks = [module for module in backbone.modules() if isinstance(module, nn.ModuleList)]
     if not stacks:
-        raise ModelError(f"model.freeze: {type(backbone).__name__} has no list of layers; use none, embeddings or backbone")
+        raise ModelError(
+            f"model.freeze: {type(backbone).__name__} has no list of layers; use none, embeddings or backbone"
+        )
     return max(stacks, key=len)
 
 

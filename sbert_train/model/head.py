@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
@@ -12,7 +13,9 @@ from sbert_train.model.layout import ACTIVATIONS, DenseLayer
 class Dense(nn.Module):
     """Dropout, then x W^T + b, then an activation: (N, I) -> (N, D)."""
 
-    def __init__(self, inputs: int, outputs: int, activation: str, *, bias: bool = True, dropout: float = 0.0) -> None:
+    def __init__(
+        self, inputs: int, outputs: int, activation: str, *, bias: bool = True, dropout: float = 0.0
+    ) -> None:
         super().__init__()
         self.linear = nn.Linear(inputs, outputs, bias=bias)
         self.activation_name = activation
@@ -37,9 +40,7 @@ class HeadSpec:
 def make_head(spec: HeadSpec, inputs: int) -> nn.Sequential:
     """Randomly initialised dense layers: (N, inputs) -> (N, spec.dim)."""
     sizes = [inputs] + [spec.dim] * spec.layers
-    return nn.Sequential(
-        *(Dense(i, o, spec.activation, dropout=spec.dropout) for i, o in zip(sizes[:-1], sizes[1:], strict=True))
-    )
+    return nn.Sequential(*(Dense(i, o, spec.activation, dropout=spec.dropout) for i, o in pairwise(sizes)))
 
 
 def head_from_layers(layers: Iterable[DenseLayer]) -> nn.Sequential:

@@ -22,7 +22,9 @@ from sbert_train.model.pooling import pool_packed, pool_padded
 
 WAYS = ("packed", "sorted", "padded")
 TOKEN_BUDGET = 16_384  # padded tokens of one sub-batch of the sorted way
-RELATIVE_TOLERANCE = 1e-3  # float32 rounding over a deep network stays well below, a wrong mask or position far above
+RELATIVE_TOLERANCE = (
+    1e-3  # float32 rounding over a deep network stays well below, a wrong mask or position far above
+)
 
 
 def pooled(backbone: PreTrainedModel, batch: TextBatch, pooling: str, way: str, pad_id: int) -> Tensor:
@@ -81,7 +83,7 @@ def first_position(backbone: nn.Module) -> int:
 
 def _sub_batches(lengths: Sequence[int]) -> list[tuple[int, int]]:
     """Ranges of neighbours of nearly equal length, none over TOKEN_BUDGET padded tokens unless it is one text."""
-    ranges = []
+    ranges: list[tuple[int, int]] = []
     for start, stop in group_by_width(lengths):
         rows = max(1, TOKEN_BUDGET // lengths[stop - 1])
         ranges.extend((a, min(a + rows, stop)) for a in range(start, stop, rows))
@@ -96,7 +98,9 @@ def padding_saved(batch: TextBatch) -> float:
     return 1 - real / padded if padded else 0.0
 
 
-def choose_way(backbone: PreTrainedModel, batch: TextBatch, pad_id: int, requested: str = "auto") -> tuple[str, str]:
+def choose_way(
+    backbone: PreTrainedModel, batch: TextBatch, pad_id: int, requested: str = "auto"
+) -> tuple[str, str]:
     """Try one batch packed and padded, and say which way this backbone goes.
 
     Values and gradients are compared with dropout off; the backbone's weights, gradients and mode are left as
@@ -132,7 +136,11 @@ def why_not_packable(backbone: PreTrainedModel, batch: TextBatch, pad_id: int) -
         packed = _values_and_gradients(backbone, batch, "packed", pad_id)
     except NotPackable as reason:
         return str(reason)
-    except (TypeError, ValueError, RuntimeError) as error:  # whatever its forward says to a row it cannot read
+    except (
+        TypeError,
+        ValueError,
+        RuntimeError,
+    ) as error:  # whatever its forward says to a row it cannot read
         return f"its forward refuses a packed row ({_first_line(error)})"
     finally:
         set_attention(backbone, "padded", attention)
@@ -144,7 +152,9 @@ def why_not_packable(backbone: PreTrainedModel, batch: TextBatch, pad_id: int) -
     return None
 
 
-def _values_and_gradients(backbone: PreTrainedModel, batch: TextBatch, way: str, pad_id: int) -> tuple[Tensor, Tensor]:
+def _values_and_gradients(
+    backbone: PreTrainedModel, batch: TextBatch, way: str, pad_id: int
+) -> tuple[Tensor, Tensor]:
     """The pooled vectors, and the gradients of all parameters in one vector, of a fixed scalar of them."""
     with torch.enable_grad(), torch.autocast(batch.input_ids.device.type, enabled=False):
         vectors = pooled(backbone, batch, "mean", way, pad_id)

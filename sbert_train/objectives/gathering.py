@@ -16,7 +16,7 @@ def gather_rows(rows: Tensor) -> Tensor:
     """
     if not is_distributed():
         return rows
-    gathered: Tensor = _Gather.apply(rows) if rows.requires_grad else _all_gather(rows)
+    gathered: Tensor = _Gather.apply(rows) if rows.requires_grad else _all_gather(rows)  # type: ignore[no-untyped-call]
     return gathered
 
 

@@ -62,9 +62,7 @@ def in_batch_negatives(
         candidate_keys = torch.cat([candidate_keys, rows_of(keys["negative"]).flatten()])
         also_positive = F.pad(same_anchor, (0, len(negatives)))
     is_positive = (
-        also_positive
-        | (candidate_keys == positive_keys[:, None])
-        | (candidate_keys == anchor_keys[:, None])
+        also_positive | (candidate_keys == positive_keys[:, None]) | (candidate_keys == anchor_keys[:, None])
     )
     forward = _pick(anchor, candidates, own, is_positive if mask_identical else None, scale, similarity)
     if not symmetric:
@@ -74,7 +72,9 @@ def in_batch_negatives(
     return (forward + backward) / 2
 
 
-def _pick(queries: Tensor, candidates: Tensor, own: Tensor, equals: Tensor | None, scale: float, similarity: str) -> Tensor:
+def _pick(
+    queries: Tensor, candidates: Tensor, own: Tensor, equals: Tensor | None, scale: float, similarity: str
+) -> Tensor:
     """The mean cross-entropy of candidate own[i] for query i; where equals[i, c], c is left out (but for own[i]).
 
     Args:

@@ -52,7 +52,7 @@ class ProgressBar(TrainerCallback):
         if "loss" in logs:
             self._shown["loss"] = f"{logs['loss']:.4f}"
             self._shown["lr"] = f"{logs['learning_rate']:.1e}"
-        if self._watched in logs:
+        if self._watched is not None and self._watched in logs:
             self._shown[self._watched.removeprefix("eval_")] = f"{logs[self._watched]:.4f}"
         elif "loss" not in logs:
             return

@@ -68,7 +68,9 @@ def fit(config: RunConfig, *, overwrite: bool = False, say: Say = print) -> FitR
     encoder.choose_way(first_batch.to(args.device), config.engine.packing)
     if first:
         folder.begin(config_text)
-        for line in plan_lines(config.model.base, encoder, objective, data, eval_sets, tasks, args, first_batch):
+        for line in plan_lines(
+            config.model.base, encoder, objective, data, eval_sets, tasks, args, first_batch
+        ):
             say(line)
 
     stop_early = early_stopping(config)
@@ -93,7 +95,9 @@ def fit(config: RunConfig, *, overwrite: bool = False, say: Say = print) -> FitR
     comparison = before_after(before, after, seed=config.seed) if tasks else None
     if first:
         encoder.save(folder.model)
-        write_json(folder.report, _report(config, trainer, trained.metrics, (*data.sets, *eval_sets), comparison))
+        write_json(
+            folder.report, _report(config, trainer, trained.metrics, (*data.sets, *eval_sets), comparison)
+        )
     return FitResult(folder, comparison, first)
 
 
@@ -104,7 +108,9 @@ def _require_selectable(args: TrainingArguments, results: Mapping[str, TaskResul
     known = [f"{name}_{metric}" for name, result in results.items() for metric in result.metrics]
     wanted = args.metric_for_best_model.removeprefix("eval_")
     if wanted not in known:
-        raise ConfigError(f"train.metric_for_best_model: no eval set gives {wanted}; there are: {', '.join(known)}")
+        raise ConfigError(
+            f"train.metric_for_best_model: no eval set gives {wanted}; there are: {', '.join(known)}"
+        )
 
 
 def _report(

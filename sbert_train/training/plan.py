@@ -32,11 +32,18 @@ def plan_lines(
     ]
     for one in data.sets:
         unused = data.unused[one.name]
-        lines.append(f"train      {describe(one.name, one.account)}" + (f"; not used: {', '.join(unused)}" if unused else ""))
-    lines += [f"eval       {describe(one.name, one.account)} ({task.kind})" for one, task in zip(eval_sets, tasks, strict=True)]
+        lines.append(
+            f"train      {describe(one.name, one.account)}"
+            + (f"; not used: {', '.join(unused)}" if unused else "")
+        )
+    lines += [
+        f"eval       {describe(one.name, one.account)} ({task.kind})"
+        for one, task in zip(eval_sets, tasks, strict=True)
+    ]
     lines += [
         f"batches    {_batches(data, objective, args, first_batch)}",
-        f"engine     {encoder.way}: {encoder.why}; {padding_saved(first_batch):.0%} of the first batch would be padding",
+        f"engine     {encoder.way}: {encoder.why}; "
+        f"{padding_saved(first_batch):.0%} of the first batch would be padding",
         f"precision  {_precision(args)} on {args.device.type}" + _processes(args),
     ]
     return lines
@@ -73,9 +80,13 @@ def _batches(data: TrainingData, objective: Objective, args: TrainingArguments, 
     if accumulated > 1:
         text += f", {accumulated} to a step"
     if objective.batch_is_negatives:
-        shared = data.batches.batch_size if objective.options.get("gather") else args.per_device_train_batch_size
+        shared = (
+            data.batches.batch_size if objective.options.get("gather") else args.per_device_train_batch_size
+        )
         hard = batch.index["negative"].shape[1] * shared if "negative" in batch.index else 0
-        text += f"; each anchor sees {shared - 1} in-batch" + (f" and {hard} hard" if hard else "") + " negatives"
+        text += (
+            f"; each anchor sees {shared - 1} in-batch" + (f" and {hard} hard" if hard else "") + " negatives"
+        )
     return text
 
 

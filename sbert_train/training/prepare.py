@@ -108,7 +108,9 @@ def load_training_data(
 def load_tasks(eval_sets: Sequence[EvalSet]) -> tuple[tuple[LoadedSet, ...], tuple[Task, ...]]:
     """Read the eval sets of a configuration and make their tasks."""
     loaded = tuple(_load(one) for one in eval_sets)
-    tasks = tuple(make_task(one.task, rows.name, rows.rows) for one, rows in zip(eval_sets, loaded, strict=True))
+    tasks = tuple(
+        make_task(one.task, rows.name, rows.rows) for one, rows in zip(eval_sets, loaded, strict=True)
+    )
     return loaded, tasks
 
 

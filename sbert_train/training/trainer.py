@@ -54,14 +54,15 @@ class SentenceTrainer(Trainer):
             model=encoder,
             args=args,
             train_dataset=rows,
-            eval_dataset={task.name: task for task in tasks} or None,  # type: ignore[arg-type]
-            data_collator=collate_inputs,  # type: ignore[arg-type]
+            eval_dataset={task.name: task for task in tasks} or None,
+            data_collator=collate_inputs,
             callbacks=list(callbacks),
         )
         self.remove_callback(PrinterCallback)
         self.encoder = encoder
+        self.rows = rows
         self.batches = batches
-        self.objective = objective
+        self.objective: Objective = objective
         self.tasks = tuple(tasks)
 
     def compute_loss(
@@ -80,9 +81,9 @@ class SentenceTrainer(Trainer):
     def get_train_dataloader(self) -> DataLoader[Any]:
         """Batches in the order of `self.batches`, prepared by accelerate so that they can be resumed and shared out."""
         loader = DataLoader(
-            self.train_dataset,
+            self.rows,
             batch_sampler=self.batches,
-            collate_fn=self.data_collator,
+            collate_fn=collate_inputs,
             num_workers=self.args.dataloader_num_workers,
             pin_memory=self.args.dataloader_pin_memory,
             persistent_workers=self.args.dataloader_persistent_workers,

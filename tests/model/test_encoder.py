@@ -1,6 +1,5 @@
 """The encoder: loaded, saved and used, and equal to sentence-transformers on the way."""
 
-import os
 from pathlib import Path
 
 import numpy as np
@@ -31,7 +30,9 @@ def theirs(folder: Path, texts: list[str], **options: object) -> np.ndarray:
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_sentence_transformers_gives_our_embeddings_of_a_saved_encoder(architecture: str, tmp_path: Path) -> None:
+def test_sentence_transformers_gives_our_embeddings_of_a_saved_encoder(
+    architecture: str, tmp_path: Path
+) -> None:
     encoder = make_encoder(architecture, normalize=True)
     encoder.save(tmp_path)
     np.testing.assert_allclose(theirs(tmp_path, TEXTS), encoder.encode(TEXTS), atol=1e-5)
@@ -40,7 +41,9 @@ def test_sentence_transformers_gives_our_embeddings_of_a_saved_encoder(architect
 
 @pytest.mark.parametrize("pooling", POOLINGS)
 @pytest.mark.parametrize("normalize", [False, True])
-def test_every_pooling_head_and_length_survives_the_folder(pooling: str, normalize: bool, tmp_path: Path) -> None:
+def test_every_pooling_head_and_length_survives_the_folder(
+    pooling: str, normalize: bool, tmp_path: Path
+) -> None:
     torch.manual_seed(0)
     head = make_head(HeadSpec(dim=6, activation="tanh", layers=2, dropout=0.5), 32)
     encoder = make_encoder(pooling=pooling, normalize=normalize, head=head, max_length=12)
@@ -54,13 +57,22 @@ def test_every_pooling_head_and_length_survives_the_folder(pooling: str, normali
 
 
 @pytest.mark.parametrize("pooling", ["mean", "cls", "max"])
-def test_what_sentence_transformers_saves_loads_with_the_same_embeddings(pooling: str, tmp_path: Path) -> None:
+def test_what_sentence_transformers_saves_loads_with_the_same_embeddings(
+    pooling: str, tmp_path: Path
+) -> None:
     from sentence_transformers.sentence_transformer import modules
 
     make_encoder().save(tmp_path / "ours")
     transformer = modules.Transformer(str(tmp_path / "ours"), max_seq_length=10)
-    chain = [transformer, modules.Pooling(32, pooling_mode=pooling), modules.Dense(32, 5), modules.Normalize()]
-    model = SentenceTransformer(modules=chain, device="cpu", prompts={"query": "the cat ", "document": "the dog "})
+    chain = [
+        transformer,
+        modules.Pooling(32, pooling_mode=pooling),
+        modules.Dense(32, 5),
+        modules.Normalize(),
+    ]
+    model = SentenceTransformer(
+        modules=chain, device="cpu", prompts={"query": "the cat ", "document": "the dog "}
+    )
     model.save(str(tmp_path / "theirs"))
     encoder = SentenceEncoder.load(tmp_path / "theirs")
     np.testing.assert_allclose(encoder.encode(TEXTS), np.asarray(model.encode(TEXTS)), atol=1e-5)
@@ -84,7 +96,9 @@ def test_prompts_of_roles_are_those_of_queries_and_documents(tmp_path: Path) -> 
     np.testing.assert_allclose(again.encode(["a"], role="anchor"), encoder.encode(["the cat a"]), atol=1e-6)
     np.testing.assert_allclose(again.encode(["a"], prompt="big "), encoder.encode(["big a"]), atol=1e-6)
     np.testing.assert_allclose(
-        theirs(tmp_path / "tuned", ["a"], prompt_name="query"), encoder.encode(["a"], role="anchor"), atol=1e-5
+        theirs(tmp_path / "tuned", ["a"], prompt_name="query"),
+        encoder.encode(["a"], role="anchor"),
+        atol=1e-5,
     )
 
 
@@ -104,7 +118,9 @@ def test_every_way_gives_the_same_embeddings(packing: str, encoder: SentenceEnco
 
 
 def test_what_cannot_be_packed_is_an_error_that_names_the_key() -> None:
-    with pytest.raises(ModelError, match=r"engine.packing is packed, but MPNetModel cannot run packed: .*; set it to auto"):
+    with pytest.raises(
+        ModelError, match=r"engine.packing is packed, but MPNetModel cannot run packed: .*; set it to auto"
+    ):
         make_encoder("mpnet", packing="packed")
 
 
@@ -121,7 +137,9 @@ def test_encode_gives_numpy_or_torch_and_one_vector_for_a_string(encoder: Senten
 
 def test_encode_is_without_dropout_and_leaves_the_mode_as_it_was(encoder: SentenceEncoder) -> None:
     encoder.train()
-    assert any(isinstance(m, torch.nn.Dropout) and m.p > 0 for m in encoder.modules()), "the premise: there is dropout"
+    assert any(isinstance(m, torch.nn.Dropout) and m.p > 0 for m in encoder.modules()), (
+        "the premise: there is dropout"
+    )
     np.testing.assert_array_equal(encoder.encode(TEXTS), encoder.encode(TEXTS))
     assert encoder.training
 
@@ -149,7 +167,7 @@ def test_lower_casing_is_kept_in_the_tokenizer(tmp_path: Path) -> None:
 
 def test_a_stored_half_precision_is_trained_in_float32(tmp_path: Path) -> None:
     encoder = make_encoder()
-    encoder.backbone.to(torch.bfloat16)
+    encoder.to(torch.bfloat16)
     encoder.save(tmp_path)
     assert {p.dtype for p in SentenceEncoder.load(tmp_path).parameters()} == {torch.float32}
 
@@ -188,7 +206,9 @@ def test_freezing_leaves_the_rest_to_train(what: str | int, expected: set[str]) 
     encoder = make_encoder(head=make_head(HeadSpec(dim=6), 32))
     encoder.freeze(what)
     parts = ("embeddings", "layer.0", "layer.1", "head")
-    trained = {part for name, p in encoder.named_parameters() for part in parts if part in name and p.requires_grad}
+    trained = {
+        part for name, p in encoder.named_parameters() for part in parts if part in name and p.requires_grad
+    }
     assert trained == expected
 
 
@@ -219,4 +239,4 @@ def test_saving_does_not_name_our_attention(tmp_path: Path, encoder: SentenceEnc
     assert encoder.way == "packed"
     encoder.save(tmp_path)
     assert not [file for file in tmp_path.rglob("*.json") if "sbert_train_packed" in file.read_text()]
-    assert not any(name.endswith(".bin") for name in os.listdir(tmp_path))
+    assert not list(tmp_path.rglob("*.bin"))

@@ -49,7 +49,10 @@ def test_each_way_equals_one_text_at_a_time(architecture: str, way: str, batch: 
     backbone = make_backbone(architecture).eval()
     found, gradients = run(backbone, batch, way)
     texts = batch.input_ids.split(list(batch.lengths))
-    alone = [replace(batch, input_ids=text, position_ids=torch.arange(len(text)), lengths=(len(text),)) for text in texts]
+    alone = [
+        replace(batch, input_ids=text, position_ids=torch.arange(len(text)), lengths=(len(text),))
+        for text in texts
+    ]
     set_attention(backbone, "padded", "sdpa" if architecture != "mpnet" else "eager")
     backbone.zero_grad()
     expected = torch.cat([pooled(backbone, one, "mean", "padded", pad_id=0) for one in alone])
@@ -122,7 +125,9 @@ def kept_weights(width: int, texts: int, dropout: float) -> torch.Tensor:
     query = torch.zeros(1, 1, texts * width, 2)
     value = torch.eye(width).repeat(texts, 1)[None, None]
     buckets = [Bucket(texts, width, texts * width)]
-    output, _ = packed_attention(torch.nn.Module(), query, query, value, None, dropout=dropout, packed_buckets=buckets)
+    output, _ = packed_attention(
+        torch.nn.Module(), query, query, value, None, dropout=dropout, packed_buckets=buckets
+    )
     return output.view(texts, width, width)
 
 

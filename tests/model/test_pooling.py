@@ -14,20 +14,23 @@ LENGTHS = (1, 3, 3, 7)
 def by_hand(text: np.ndarray, pooling: str) -> np.ndarray:
     length = len(text)
     places = np.arange(1, length + 1)[:, None]
-    return {
+    pooled: dict[str, np.ndarray] = {
         "mean": text.sum(0) / length,
         "cls": text[0],
         "max": text.max(0),
         "mean_sqrt_len": text.sum(0) / np.sqrt(length),
         "weighted_mean": (text * places).sum(0) / places.sum(),
         "last": text[-1],
-    }[pooling]
+    }
+    return pooled[pooling]
 
 
 @pytest.fixture
 def texts() -> list[torch.Tensor]:
     torch.manual_seed(0)
-    return [torch.randn(length, 5) - 3 for length in LENGTHS]  # mostly negative: padding by zeros would win a maximum
+    return [
+        torch.randn(length, 5) - 3 for length in LENGTHS
+    ]  # mostly negative: padding by zeros would win a maximum
 
 
 @pytest.fixture

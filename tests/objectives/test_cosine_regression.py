@@ -11,13 +11,17 @@ from sbert_train.objectives.embeddings import RoleEmbeddings
 
 def rows(one: torch.Tensor, two: torch.Tensor, scores: torch.Tensor) -> RoleEmbeddings:
     keys = torch.arange(len(one))
-    return RoleEmbeddings({"sentence1": one, "sentence2": two}, {"sentence1": keys, "sentence2": keys}, scores)
+    return RoleEmbeddings(
+        {"sentence1": one, "sentence2": two}, {"sentence1": keys, "sentence2": keys}, scores
+    )
 
 
 def test_the_loss_of_known_angles() -> None:
     one, two = torch.tensor([[1.0, 0.0], [2.0, 0.0]]), torch.tensor([[0.0, 3.0], [1.0, 1.0]])
     expected = ((0.0 - 0.25) ** 2 + (0.5**0.5 - 1.0) ** 2) / 2
-    assert cosine_regression(rows(one, two, torch.tensor([0.25, 1.0]))).item() == pytest.approx(expected, abs=1e-6)
+    assert cosine_regression(rows(one, two, torch.tensor([0.25, 1.0]))).item() == pytest.approx(
+        expected, abs=1e-6
+    )
 
 
 def test_values_and_gradients_equal_those_of_sentence_transformers() -> None:

@@ -57,4 +57,6 @@ def test_two_processes_equal_one_with_the_double_batch(tmp_path: Path) -> None:
             if p.grad is not None
         )
         gathers = name != "alone"
-        assert same_loss == gathers and same_gradients == gathers, f"{name}: without gathering they must differ"
+        assert same_loss == gathers and same_gradients == gathers, (
+            f"{name}: without gathering they must differ"
+        )

@@ -1,6 +1,7 @@
 """In-batch negatives against the formula worked by a plain loop, and against sentence-transformers' loss."""
 
 import math
+from collections.abc import Sequence
 
 import pytest
 import torch
@@ -20,7 +21,9 @@ def at(*degrees: float) -> Tensor:
     return torch.stack([angles.cos(), angles.sin()], dim=1)
 
 
-def rows(anchor: Tensor, positive: Tensor, negative: Tensor | None = None, /, **keys: list[int]) -> RoleEmbeddings:
+def rows(
+    anchor: Tensor, positive: Tensor, negative: Tensor | None = None, /, **keys: list[Any]
+) -> RoleEmbeddings:
     """Rows whose texts are all different unless keys say otherwise."""
     vectors = {"anchor": anchor, "positive": positive} | ({} if negative is None else {"negative": negative})
     counts = {role: vector.shape[:-1] for role, vector in vectors.items()}
@@ -54,7 +57,8 @@ def test_hard_negatives_of_every_row_are_candidates_for_every_anchor() -> None:
     batch = rows(at(0, 90), at(10, 120), negatives)
     angles = [10, 120, 20, 30, 100, 200]
     expected = sum(
-        cross_entropy([5 * cos(anchor - angle) for angle in angles], own) for own, anchor in enumerate([0, 90])
+        cross_entropy([5 * cos(anchor - angle) for angle in angles], own)
+        for own, anchor in enumerate([0, 90])
     )
     assert in_batch_negatives(batch, scale=5.0).item() == pytest.approx(expected / 2, abs=1e-6)
 
@@ -74,7 +78,9 @@ def test_cosine_ignores_lengths_and_dot_product_does_not() -> None:
     assert dot.item() == pytest.approx(in_batch_negatives(short, scale=3.0).item(), abs=1e-6)
 
 
-def loss_without(batch: RoleEmbeddings, anchor: int, left_out: list[int], angles: list[float], at_: float) -> float:
+def loss_without(
+    batch: RoleEmbeddings, anchor: int, left_out: list[int], angles: Sequence[float], at_: float
+) -> float:
     logits = [5 * cos(at_ - angle) for i, angle in enumerate(angles) if i not in left_out]
     own = [i for i in range(len(angles)) if i not in left_out].index(anchor)
     return cross_entropy(logits, own)
@@ -89,7 +95,9 @@ def test_a_candidate_with_the_text_of_the_positive_is_no_negative() -> None:
         + loss_without(batch, 2, [], angles, 200)
     ) / 3
     assert in_batch_negatives(batch, scale=5.0).item() == pytest.approx(expected, abs=1e-6)
-    assert in_batch_negatives(batch, scale=5.0, mask_identical=False).item() != pytest.approx(expected, abs=1e-3)
+    assert in_batch_negatives(batch, scale=5.0, mask_identical=False).item() != pytest.approx(
+        expected, abs=1e-3
+    )
 
 
 def test_the_positive_of_an_identical_anchor_is_no_negative() -> None:

@@ -4,6 +4,7 @@ import inspect
 
 import pytest
 import torch
+from pydantic import BaseModel
 
 from sbert_train.data.collator import collate
 from sbert_train.errors import DataError
@@ -12,7 +13,10 @@ from sbert_train.objectives.registry import OBJECTIVES, make_objective
 
 
 def test_a_missing_role_is_named_with_what_was_found() -> None:
-    with pytest.raises(DataError, match=r"data set nli: .* needs the roles anchor, positive; missing: positive; found: anchor, label"):
+    with pytest.raises(
+        DataError,
+        match=r"data set nli: .* needs the roles anchor, positive; missing: positive; found: anchor, label",
+    ):
         OBJECTIVES["in_batch_negatives"].roles_of("nli", ["anchor", "label"])
 
 
@@ -26,7 +30,10 @@ def test_optional_roles_are_used_when_they_are_there_and_others_are_not() -> Non
 def test_the_options_of_the_configuration_are_those_of_the_function(name: str) -> None:
     from sbert_train.config import CosineRegression, InBatchNegatives
 
-    blocks = {"in_batch_negatives": InBatchNegatives, "cosine_regression": CosineRegression}
+    blocks: dict[str, type[BaseModel]] = {
+        "in_batch_negatives": InBatchNegatives,
+        "cosine_regression": CosineRegression,
+    }
     defaults = {key: field.default for key, field in blocks[name].model_fields.items() if key != "name"}
     parameters = list(inspect.signature(OBJECTIVES[name].function).parameters.values())[1:]
     assert defaults == {parameter.name: parameter.default for parameter in parameters}

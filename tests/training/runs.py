@@ -20,8 +20,15 @@ def sentences(count: int, seed: int = 0) -> list[tuple[str, str, str, float]]:
         one, two = rng.sample(SUBJECTS, 2)
         verb, place, other = rng.choice(VERBS), *rng.sample(PLACES, 2)
         anchor = f"the {one} {verb} the {two} near the {place}"
-        positive = rng.choice([f"near the {place} the {two} {verb} a {one}", f"a {one} {verb} a {two} on the {place} ."])
-        rows[anchor] = (anchor, positive, f"the {two} {verb} the {one} near the {other}", rng.choice([0.0, 2.5, 4, 5]))
+        positive = rng.choice(
+            [f"near the {place} the {two} {verb} a {one}", f"a {one} {verb} a {two} on the {place} ."]
+        )
+        rows[anchor] = (
+            anchor,
+            positive,
+            f"the {two} {verb} the {one} near the {other}",
+            rng.choice([0.0, 2.5, 4, 5]),
+        )
     return list(rows.values())
 
 
@@ -50,7 +57,14 @@ def config(folder: Path, base: Path, **blocks: Any) -> RunConfig:
             "model": {"base": str(base)},
             "data": {
                 "train": [{"source": str(write_triplets(folder))}],
-                "eval": [{"name": "pairs", "task": "sts", "source": str(write_scored(folder)), "score_range": [0, 5]}],
+                "eval": [
+                    {
+                        "name": "pairs",
+                        "task": "sts",
+                        "source": str(write_scored(folder)),
+                        "score_range": [0, 5],
+                    }
+                ],
             },
             "objective": {"name": "in_batch_negatives"},
             **blocks,

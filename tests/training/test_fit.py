@@ -48,8 +48,12 @@ def test_a_run_leaves_its_folder_and_a_model_that_others_load(tmp_path: Path, ti
 
     texts = ["the cat saw the dog", "a bird"]
     tuned = SentenceEncoder.load(folder.model).encode(texts)
-    np.testing.assert_allclose(SentenceTransformer(str(folder.model), device="cpu").encode(texts), tuned, atol=1e-5)
-    assert np.abs(tuned - SentenceEncoder.load(tiny_model).encode(texts)).max() > 0.01, "training moved the weights"
+    np.testing.assert_allclose(
+        SentenceTransformer(str(folder.model), device="cpu").encode(texts), tuned, atol=1e-5
+    )
+    assert np.abs(tuned - SentenceEncoder.load(tiny_model).encode(texts)).max() > 0.01, (
+        "training moved the weights"
+    )
 
     report = json.loads(folder.report.read_text())
     assert report["training"]["steps"] == 6 and report["training"]["best_step"] == 6
@@ -63,7 +67,11 @@ def test_a_run_leaves_its_folder_and_a_model_that_others_load(tmp_path: Path, ti
     }
     scores = report["evaluation"]["tasks"][0]["scores"]
     assert scores["before"]["spearman_cosine"]["value"] != scores["after"]["spearman_cosine"]["value"]
-    logged = [entry["eval_pairs_spearman_cosine"] for entry in log_of(result) if "eval_pairs_spearman_cosine" in entry]
+    logged = [
+        entry["eval_pairs_spearman_cosine"]
+        for entry in log_of(result)
+        if "eval_pairs_spearman_cosine" in entry
+    ]
     assert logged[-1] == scores["after"]["spearman_cosine"]["value"]
 
     plan = "\n".join(lines)
@@ -82,7 +90,9 @@ def test_the_same_run_gives_the_same_weights(tmp_path: Path, tiny_model: Path) -
 
 
 @pytest.mark.parametrize("packing", ["sorted", "padded"])
-def test_every_way_through_the_backbone_gives_the_same_losses(tmp_path: Path, tiny_model: Path, packing: str) -> None:
+def test_every_way_through_the_backbone_gives_the_same_losses(
+    tmp_path: Path, tiny_model: Path, packing: str
+) -> None:
     base = without_dropout(tiny_model, tmp_path)
     packed, lines = run(tmp_path, base)
     assert any(line.startswith("engine     packed") for line in lines)
@@ -98,7 +108,9 @@ def without_dropout(model: Path, folder: Path) -> Path:
     return folder / "base"
 
 
-def test_gradient_accumulation_of_a_regression_equals_the_large_batch(tmp_path: Path, tiny_model: Path) -> None:
+def test_gradient_accumulation_of_a_regression_equals_the_large_batch(
+    tmp_path: Path, tiny_model: Path
+) -> None:
     base = without_dropout(tiny_model, tmp_path)
     blocks: dict[str, Any] = {
         "objective": {"name": "cosine_regression"},
@@ -139,7 +151,9 @@ def test_training_arguments_take_effect(tmp_path: Path, tiny_model: Path, train:
         assert weights[0] != weights[1]
 
 
-def test_the_best_checkpoint_is_selected_by_any_metric_of_any_eval_set(tmp_path: Path, tiny_model: Path) -> None:
+def test_the_best_checkpoint_is_selected_by_any_metric_of_any_eval_set(
+    tmp_path: Path, tiny_model: Path
+) -> None:
     base = config(tmp_path, tiny_model)
     pairs = base.data.eval[0].model_dump()
     questions = {"name": "search", "task": "retrieval", "source": str(write_triplets(tmp_path, 20, seed=5))}
@@ -165,7 +179,9 @@ def test_early_stopping_ends_a_run_that_no_longer_improves(tmp_path: Path, tiny_
     assert json.loads(result.folder.report.read_text())["training"]["epochs"] == 2
 
 
-def test_tensorboard_gets_losses_and_metrics(tmp_path: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tensorboard_gets_losses_and_metrics(
+    tmp_path: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     monkeypatch.setenv("TENSORBOARD_LOGGING_DIR", str(tmp_path / "board"))
@@ -176,7 +192,9 @@ def test_tensorboard_gets_losses_and_metrics(tmp_path: Path, tiny_model: Path, m
     assert len(events.Scalars("train/loss")) == 6
 
 
-def test_several_sets_with_different_roles_train_in_batches_of_their_own(tmp_path: Path, tiny_model: Path) -> None:
+def test_several_sets_with_different_roles_train_in_batches_of_their_own(
+    tmp_path: Path, tiny_model: Path
+) -> None:
     from tests.training.runs import sentences, write_csv
 
     pairs = write_csv(tmp_path / "pairs.csv", ("question", "answer"), [row[:2] for row in sentences(16, 9)])
@@ -188,8 +206,15 @@ def test_several_sets_with_different_roles_train_in_batches_of_their_own(tmp_pat
     }
     result, _ = run(tmp_path, tiny_model, data=data)
     assert len(losses(result)) == 8 and result.comparison is None
-    with pytest.raises(DataError, match=r"triplets0 has .*negative.*, but pairs has anchor, positive; .* set it to 1"):
-        run(tmp_path, tiny_model, output_dir=str(tmp_path / "2"), data={**data, "mixing": {"datasets_per_batch": 2}})
+    with pytest.raises(
+        DataError, match=r"triplets0 has .*negative.*, but pairs has anchor, positive; .* set it to 1"
+    ):
+        run(
+            tmp_path,
+            tiny_model,
+            output_dir=str(tmp_path / "2"),
+            data={**data, "mixing": {"datasets_per_batch": 2}},
+        )
 
 
 def test_prompts_and_head_are_trained_saved_and_used(tmp_path: Path, tiny_model: Path) -> None:
@@ -206,7 +231,9 @@ def test_prompts_and_head_are_trained_saved_and_used(tmp_path: Path, tiny_model:
     assert (tuned.pooling, tuned.dimension, tuned.normalize, tuned.max_length) == ("cls", 8, True, 20)
     assert tuned.prompt_for("anchor") == "the cat "
     theirs = SentenceTransformer(str(result.folder.model), device="cpu")
-    np.testing.assert_allclose(theirs.encode_query(["a bird"]), tuned.encode(["a bird"], role="anchor"), atol=1e-5)
+    np.testing.assert_allclose(
+        theirs.encode_query(["a bird"]), tuned.encode(["a bird"], role="anchor"), atol=1e-5
+    )
 
 
 @pytest.fixture
@@ -225,12 +252,16 @@ def test_constant_predictions_stop_the_run_and_name_the_set(tmp_path: Path, tiny
 
 
 def test_a_metric_that_no_eval_set_gives_is_named_before_training(tmp_path: Path, tiny_model: Path) -> None:
-    with pytest.raises(ConfigError, match=r"train.metric_for_best_model: no eval set gives stsb_f1; there are: pairs_"):
+    with pytest.raises(
+        ConfigError, match=r"train.metric_for_best_model: no eval set gives stsb_f1; there are: pairs_"
+    ):
         run(tmp_path, tiny_model, train={"metric_for_best_model": "stsb_f1"})
 
 
 def test_a_missing_role_is_told_with_the_columns_found(tmp_path: Path, tiny_model: Path) -> None:
-    with pytest.raises(DataError, match=r"triplets0: objective cosine_regression needs .*missing: sentence1.*found: anchor"):
+    with pytest.raises(
+        DataError, match=r"triplets0: objective cosine_regression needs .*missing: sentence1.*found: anchor"
+    ):
         run(tmp_path, tiny_model, objective={"name": "cosine_regression"})
 
 
@@ -240,7 +271,9 @@ def test_a_batch_larger_than_the_data_is_told(tmp_path: Path, tiny_model: Path) 
         run(tmp_path, tiny_model, train=train)
 
 
-def test_a_second_run_does_not_tokenise(tmp_path: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_second_run_does_not_tokenise(
+    tmp_path: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from sbert_train.data import tokens
 
     calls = []

@@ -27,14 +27,14 @@ def test_a_new_or_empty_folder_may_be_used(tmp_path: Path) -> None:
 
 def test_a_finished_run_may_be_repeated_with_the_same_configuration_only(folder: RunFolder) -> None:
     folder.require_usable("seed: 1\n", overwrite=False)
-    with pytest.raises(ConfigError, match="holds a run with another configuration; .* --overwrite"):
+    with pytest.raises(ConfigError, match=r"holds a run with another configuration; .* --overwrite"):
         folder.require_usable("seed: 2\n", overwrite=False)
     folder.require_usable("seed: 2\n", overwrite=True)
 
 
 def test_an_unfinished_run_is_not_thrown_away_unasked(folder: RunFolder) -> None:
     folder.report.unlink()
-    with pytest.raises(ConfigError, match="checkpoints of an unfinished run; .* --overwrite"):
+    with pytest.raises(ConfigError, match=r"checkpoints of an unfinished run; .* --overwrite"):
         folder.require_usable("seed: 1\n", overwrite=False)
     folder.require_usable("seed: 1\n", overwrite=True)
 
@@ -50,5 +50,9 @@ def test_a_folder_of_something_else_is_never_used(tmp_path: Path) -> None:
 def test_beginning_removes_what_a_run_wrote_and_nothing_else(folder: RunFolder) -> None:
     (folder.root / "notes.md").write_text("mine")
     folder.begin("seed: 2\n")
-    assert sorted(path.name for path in folder.root.iterdir()) == ["config.yaml", "environment.json", "notes.md"]
+    assert sorted(path.name for path in folder.root.iterdir()) == [
+        "config.yaml",
+        "environment.json",
+        "notes.md",
+    ]
     assert folder.config.read_text() == "seed: 2\n"
