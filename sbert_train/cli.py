@@ -98,7 +98,9 @@ def evaluate(
         list[str] | None,
         typer.Option("--data", help="An eval set: file, Hub id or builtin:contrast; repeatable."),
     ] = None,
-    split: Annotated[str, typer.Option(help="Split of a Hub or builtin data set.")] = "test",
+    split: Annotated[
+        str | None, typer.Option(help="Split of a Hub or builtin data set; test when not given.")
+    ] = None,
     task: Annotated[
         str | None, typer.Option(help="sts or retrieval; by the roles found when not given.")
     ] = None,

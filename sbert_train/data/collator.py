@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from sbert_train.data.batch import TextBatch, pack
+from sbert_train.data.batch import TextBatch, TokenIds, pack
 
 Row = Mapping[str, Any]
 
@@ -33,7 +33,8 @@ def collate(rows: Sequence[Row]) -> TextBatch:
     {'anchor': [1, 2], 'positive': [0, 1]}
     """
     roles = [role for role in rows[0] if role not in TARGETS]
-    texts, shapes = [], {}
+    texts: list[TokenIds] = []
+    shapes: dict[str, tuple[int, ...]] = {}
     for role in roles:
         column = [row[role] for row in rows]
         if role == "negative":

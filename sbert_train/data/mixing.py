@@ -18,7 +18,9 @@ from torch.utils.data import Sampler
 Strategy = Literal["proportional", "round_robin", "weighted"]
 Rows = NDArray[np.int64]
 
-_MOST_DEFERRED = 8  # batches' worth of rows that may wait for a batch without their texts, which bounds the work
+_MOST_DEFERRED = (
+    8  # batches' worth of rows that may wait for a batch without their texts, which bounds the work
+)
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,11 @@ class MixedBatches(Sampler[list[int]]):
 
     def __len__(self) -> int:
         draws = len(self._schedule(np.random.default_rng(0)))
-        return draws // self._mix.datasets_per_batch if self.drop_last else -(-draws // self._mix.datasets_per_batch)
+        return (
+            draws // self._mix.datasets_per_batch
+            if self.drop_last
+            else -(-draws // self._mix.datasets_per_batch)
+        )
 
     def __iter__(self) -> Iterator[list[int]]:
         rng = np.random.default_rng((self._seed, self.epoch))

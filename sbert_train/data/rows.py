@@ -1,6 +1,7 @@
 """Tokenised rows on disk -> rows in memory: read when a batch asks for them, straight from Arrow into numpy."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import datasets
@@ -48,7 +49,10 @@ def text_keys(rows: datasets.Dataset) -> NDArray[np.int64]:
     keys: list[list[int]] = []
     for table in rows.with_format("arrow").iter(batch_size=1_000):
         columns = [_values(table[role]) for role in table.column_names if role not in TARGETS]
-        keys.extend([hash(ids.tobytes()) for text in texts for ids in _each(text)] for texts in zip(*columns, strict=True))
+        keys.extend(
+            [hash(ids.tobytes()) for text in texts for ids in _each(text)]
+            for texts in zip(*columns, strict=True)
+        )
     return np.array(keys, dtype=np.int64)
 
 
@@ -62,4 +66,4 @@ def _values(column: pa.ChunkedArray | pa.Array) -> Any:
     if not pa.types.is_list(array.type) and not pa.types.is_large_list(array.type):
         return array.to_numpy(zero_copy_only=False)
     inner, ends = _values(array.values), array.offsets.to_numpy()
-    return [inner[a:b] for a, b in zip(ends[:-1], ends[1:], strict=True)]
+    return [inner[a:b] for a, b in pairwise(ends)]

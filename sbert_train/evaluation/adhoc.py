@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from sbert_train.data.locate import DEFAULT_SPLIT, Files, classify
 from sbert_train.data.sources import load_set
 from sbert_train.errors import DataError
 from sbert_train.evaluation.tasks import TASKS, Task, make_task
@@ -13,12 +14,12 @@ def load_eval_sets(
     split: str,
     task: str | None = None,
     columns: Mapping[str, str] | None = None,
-) -> list[Task]:
+) -> tuple[Task, ...]:
     """Read eval sets and choose a task for each.
 
     Args:
         sources: name -> file, Hub id or builtin data set.
-        split: of a Hub or builtin data set.
+        split: of a Hub or builtin data set; None: test. Files are one split.
         task: a key of TASKS for all of them; None: the first whose roles a set has.
         columns: role -> column, where a column is not named as its role.
 
@@ -27,9 +28,10 @@ def load_eval_sets(
     """
     tasks = []
     for name, source in sources.items():
-        rows = load_set(name, source, split=split, columns=columns).rows
+        default = DEFAULT_SPLIT if isinstance(classify(source), Files) else "test"
+        rows = load_set(name, source, split=split or default, columns=columns).rows
         tasks.append(make_task(task or _task_for(name, rows.column_names), name, rows))
-    return tasks
+    return tuple(tasks)
 
 
 def _task_for(name: str, roles: Sequence[str]) -> str:

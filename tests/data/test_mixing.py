@@ -24,13 +24,17 @@ def test_proportional_sees_every_row_once_and_each_batch_holds_one_set() -> None
     found = list(batches(sizes, 8))
     assert sorted(row for batch in found for row in batch) == list(range(73))
     assert all(len(owner(batch, sizes)) == 1 for batch in found)
-    assert {next(iter(owner(batch, sizes))) for batch in found[:5]} != {0}, "the sets are mixed, not one by one"
+    assert {next(iter(owner(batch, sizes))) for batch in found[:5]} != {0}, (
+        "the sets are mixed, not one by one"
+    )
 
 
 @pytest.mark.parametrize("drop_last", [False, True])
 @pytest.mark.parametrize("strategy", ["proportional", "round_robin", "weighted"])
 @pytest.mark.parametrize("draws", [1, 2])
-def test_the_length_is_the_number_of_batches_in_every_epoch(strategy: str, draws: int, drop_last: bool) -> None:
+def test_the_length_is_the_number_of_batches_in_every_epoch(
+    strategy: str, draws: int, drop_last: bool
+) -> None:
     sampler = batches([50, 20], 8, mix=Mix(strategy, draws, (1.0, 2.0)), drop_last=drop_last)  # type: ignore[arg-type]
     for epoch in range(3):
         sampler.set_epoch(epoch)
@@ -39,7 +43,12 @@ def test_the_length_is_the_number_of_batches_in_every_epoch(strategy: str, draws
 
 def test_round_robin_takes_the_sets_in_turn_until_the_smallest_is_used_up() -> None:
     sizes = [40, 16]
-    assert [owner(batch, sizes) for batch in batches(sizes, 8, mix=Mix("round_robin"))] == [{0}, {1}, {0}, {1}]
+    assert [owner(batch, sizes) for batch in batches(sizes, 8, mix=Mix("round_robin"))] == [
+        {0},
+        {1},
+        {0},
+        {1},
+    ]
 
 
 def test_weighted_draws_by_weight_and_begins_a_small_set_anew() -> None:
@@ -77,7 +86,9 @@ def test_no_text_occurs_in_two_rows_of_a_batch_but_for_what_is_left_in_the_last(
     def repeats(batch: list[int]) -> bool:
         return max(Counter(key for row in batch for key in set(keys[row].tolist())).values()) > 1
 
-    assert sum(repeats(batch) for batch in batches([300], 10)) > 5, "the premise: without care texts do repeat"
+    assert sum(repeats(batch) for batch in batches([300], 10)) > 5, (
+        "the premise: without care texts do repeat"
+    )
     careful = list(batches([300], 10, text_keys=[keys]))
     assert sum(repeats(batch) for batch in careful) <= 1
     assert sorted(row for batch in careful for row in batch) == list(range(300))
@@ -93,7 +104,9 @@ def test_rows_that_all_share_a_text_are_still_placed_once_each() -> None:
 @pytest.fixture
 def tokenised() -> datasets.Dataset:
     ids = datasets.List(datasets.Value("int32"))
-    features = datasets.Features({"anchor": ids, "negative": datasets.List(ids), "score": datasets.Value("float64")})
+    features = datasets.Features(
+        {"anchor": ids, "negative": datasets.List(ids), "score": datasets.Value("float64")}
+    )
     rows = [{"anchor": [2, i, 3], "negative": [[2, 3], [2, i + 1, i, 3]], "score": i / 10} for i in range(9)]
     return datasets.Dataset.from_list(rows, features=features)
 

@@ -1,0 +1,25 @@
+"""Words for error messages: short lists of what was found, and the name that was probably meant."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Any
+
+
+def listed(names: Iterable[str], most: int = 12) -> str:
+    """`'a', 'b' and 3 more`, or `none`."""
+    every = [repr(name) for name in names]
+    rest = f" and {len(every) - most} more" if len(every) > most else ""
+    return ", ".join(every[:most]) + rest or "none"
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """` (did you mean 'score'?)` when one of the known names is close to the word, else nothing."""
+    by_lower = {name.lower(): name for name in known}
+    close = get_close_matches(word.lower(), by_lower, n=1, cutoff=0.6)
+    return f" (did you mean {by_lower[close[0]]!r}?)" if close else ""
+
+
+def shown(value: Any, most: int = 60) -> str:
+    """A value as Python writes it, cut where it would make the message unreadable."""
+    text = repr(value)
+    return text if len(text) <= most else f"{text[: most - 1]}…"

@@ -1,0 +1,87 @@
+"""Which column plays which role: told by the config or by a column's own name, never by its position."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from sbert_train.data.hints import did_you_mean, listed
+from sbert_train.data.values import as_list, as_number
+from sbert_train.errors import DataError
+
+TEXT_ROLES = ("anchor", "positive", "negative", "sentence1", "sentence2")
+ROLES = (*TEXT_ROLES, "score", "label")
+NUMBERED_NEGATIVE = re.compile(r"negative_(\d+)")
+
+ColumnsOfRole = str | Sequence[str] | None
+
+
+def resolve_roles(
+    found: Sequence[str], mapped: Mapping[str, ColumnsOfRole], where: Mapping[str, object]
+) -> dict[str, tuple[str, ...]]:
+    """The columns behind each role.
+
+    A column that bears a role's name plays it without being mapped; `negative`, `negative_1`, `negative_2` … are one
+    role together, in this order. What is mapped wins, and a role mapped to None is left out. A `label` or `score`
+    that `where` compares with a text holds no numbers, so it plays its role only when it is mapped.
+
+    Args:
+        found: the columns that there are.
+        mapped: role -> column, or for `negative` a list of columns, or None.
+        where: column -> the values that it is filtered by.
+
+    Returns:
+        role -> its columns, one for every role but `negative`; in the order of `ROLES`.
+
+    Raises:
+        DataError: an unknown role, a mapped column that is not there, or no role at all.
+    """
+    for role in mapped:
+        if role not in ROLES:
+            raise DataError(
+                f"columns: there is no role {role!r}{did_you_mean(role, ROLES)}; roles are {listed(ROLES)}"
+            )
+    roles = {}
+    for role in ROLES:
+        if role in mapped:
+            columns = mapped_columns(role, mapped[role])
+            require_columns(columns, found, f"columns: {role}")
+        else:
+            columns = columns_named_after(role, found, where)
+        if columns:
+            roles[role] = columns
+    if not roles:
+        raise DataError(
+            f"no column bears a role's name; map columns to roles, such as `columns: {{anchor: …, positive: …}}`; "
+            f"columns found: {listed(found)}"
+        )
+    return roles
+
+
+def require_columns(columns: Iterable[str], found: Sequence[str], key: str) -> None:
+    """Raise a DataError that names the key of the config when one of the columns is not there."""
+    for column in columns:
+        if column not in found:
+            raise DataError(
+                f"{key}: there is no column {column!r}{did_you_mean(column, found)}; columns found: {listed(found)}"
+            )
+
+
+def mapped_columns(role: str, columns: ColumnsOfRole) -> tuple[str, ...]:
+    several = () if columns is None else (columns,) if isinstance(columns, str) else tuple(columns)
+    if len(several) > 1 and role != "negative":
+        raise DataError(
+            f"columns: {role} takes one column, found {listed(several)}; only negative takes several"
+        )
+    return several
+
+
+def columns_named_after(role: str, found: Sequence[str], where: Mapping[str, object]) -> tuple[str, ...]:
+    if role == "negative":
+        numbered = {int(match[1]): name for name in found if (match := NUMBERED_NEGATIVE.fullmatch(name))}
+        return (*(name for name in found if name == role), *(numbered[number] for number in sorted(numbered)))
+    if role not in found or (role not in TEXT_ROLES and filters_by_text(where.get(role))):
+        return ()
+    return (role,)
+
+
+def filters_by_text(wanted: object) -> bool:
+    return any(isinstance(value, str) and as_number(value) is None for value in as_list(wanted))

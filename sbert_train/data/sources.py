@@ -1,0 +1,134 @@
+"""From what the config says about a data set to its rows: find the source, read it, keep what the roles need."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import datasets
+import pyarrow as pa
+
+from sbert_train.data.cache import cached_rows
+from sbert_train.data.hints import listed
+from sbert_train.data.locate import DEFAULT_SPLIT, find
+from sbert_train.data.readers import RowSource
+from sbert_train.data.roles import ColumnsOfRole, require_columns, resolve_roles
+from sbert_train.data.sieve import RowAccount, Selection, Sieve
+from sbert_train.errors import DataError
+
+
+@dataclass(frozen=True)
+class LoadedSet:
+    """A data set in roles.
+
+    Attributes:
+        name: what the config calls it.
+        rows: columns `anchor`, `positive`, `sentence1`, `sentence2`: string; `negative`: list of K strings, the same
+            K for every row; `score`: float64, in [0, 1] if the set has a score_range; `label`: int64. Only those of
+            roles that the source has. Memory-mapped from the cache.
+        account: what became of every row of the source.
+    """
+
+    name: str
+    rows: datasets.Dataset
+    account: RowAccount
+
+
+def load_set(
+    name: str,
+    source: str,
+    *,
+    subset: str | None = None,
+    split: str = DEFAULT_SPLIT,
+    columns: Mapping[str, ColumnsOfRole] | None = None,
+    where: Mapping[str, Any] | None = None,
+    score_range: Sequence[float] | None = None,
+    limit: int | None = None,
+    cache_dir: Path | None = None,
+) -> LoadedSet:
+    """Read a data set, keep the rows and columns that are asked for, and account for the rest.
+
+    What was read is cached by the content of the source, so that a second run does not parse it again.
+
+    Args:
+        name: what messages call the set.
+        source: `organisation/name` on the Hub; a path or a glob of .csv, .tsv, .json, .jsonl or .parquet files, all of
+            one format; or `builtin:contrast`.
+        subset: configuration of a Hub data set.
+        split: of a Hub data set, also a slice such as `train[:1000]`; of a builtin set `train`, `validation` or
+            `test`. Files are one split, so it stays `train` for them.
+        columns: role -> column (negative: also a list of columns); see `resolve_roles` for the roles not mentioned.
+        where: column -> value or list of values; a row is kept when it has one of the values in each column.
+        score_range: [low, high] of the scores, mapped to [0, 1].
+        limit: keep the first n rows of those that are left.
+        cache_dir: the folder of the cache; None for that of `datasets`.
+
+    Raises:
+        DataError: one line that names the set, the place, what was expected and what was found.
+    """
+    try:
+        selection = checked_selection(columns, where, score_range, limit)
+        origin = find(source, subset, split, cache_dir)
+        rows, account = cached_rows(
+            cache_dir,
+            [origin.identity, asdict(selection)],
+            lambda path: write_rows(origin.open(), selection, path),
+        )
+    except DataError as problem:
+        raise DataError(f"data set {name!r}: {problem}") from problem
+    return LoadedSet(name, rows, account)
+
+
+def checked_selection(
+    columns: Mapping[str, ColumnsOfRole] | None,
+    where: Mapping[str, Any] | None,
+    score_range: Sequence[float] | None,
+    limit: int | None,
+) -> Selection:
+    if limit is not None and limit < 1:
+        raise DataError(f"limit: expected a number of rows from 1, found {limit}")
+    scale = None
+    if score_range is not None:
+        low, high = scale = (score_range[0], score_range[1])
+        if not low < high:
+            raise DataError(f"score_range: expected [low, high] with low < high, found [{low:g}, {high:g}]")
+    return Selection(dict(columns or {}), dict(where or {}), scale, limit)
+
+
+def write_rows(sources: Iterable[RowSource], selection: Selection, path: Path) -> RowAccount:
+    """Write the rows of a set to an Arrow stream, a chunk at a time, and account for those of its sources.
+
+    Raises:
+        DataError: a value that its role cannot take, sources that differ in their roles, or no row left.
+    """
+    sieve = Sieve(selection)
+    tables = role_tables(sources, sieve, selection)
+    first = next(tables, None)
+    if first is not None:
+        with pa.OSFile(str(path), "wb") as out, pa.ipc.new_stream(out, first.schema) as stream:
+            for table in chain([first], tables):
+                stream.write_table(table)
+    sieve.require_rows()
+    return sieve.account
+
+
+def role_tables(sources: Iterable[RowSource], sieve: Sieve, selection: Selection) -> Iterator[pa.Table]:
+    """Tables with the same roles from every source."""
+    first: tuple[str, Sequence[str]] | None = None
+    for source in sources:
+        roles = resolve_roles(source.columns, selection.columns, selection.where)
+        require_columns(selection.where, source.columns, "where")
+        if selection.score_range is not None and "score" not in roles:
+            raise DataError(
+                f"score_range: {source.name} has no column for the role score; map one or leave it out"
+            )
+        first = first or (source.name, list(roles))
+        if list(roles) != first[1]:
+            raise DataError(
+                f"{source.name} has columns for the roles {listed(roles)}, {first[0]} for {listed(first[1])}; "
+                "the files of one set must have the same"
+            )
+        wanted = dict.fromkeys([*chain.from_iterable(roles.values()), *selection.where])
+        for chunk in source.chunks(list(wanted)):
+            yield sieve.take(chunk, roles, source.class_names)
