@@ -11,7 +11,7 @@ from sbert_train.evaluation.tasks import TASKS, Task, make_task
 def load_eval_sets(
     sources: Mapping[str, str],
     *,
-    split: str,
+    split: str | None = None,
     task: str | None = None,
     columns: Mapping[str, str] | None = None,
 ) -> tuple[Task, ...]:

@@ -1,6 +1,9 @@
 """A whole run, from configuration to a folder that sentence-transformers loads."""
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -295,3 +298,31 @@ def test_fit_reads_as_a_story() -> None:
     """One file tells it; what it calls lives elsewhere."""
     lines = Path(fit_module.__file__).read_text().splitlines()
     assert len(lines) < 200
+
+
+@pytest.mark.slow
+def test_two_processes_train_as_one_with_the_double_batch(tmp_path: Path, tiny_model: Path) -> None:
+    """torchrun on CPU with gloo: the same losses and weights, from one process that writes."""
+    base = without_dropout(tiny_model, tmp_path)
+    data = config(tmp_path, base).data.model_dump(mode="json") | {"no_duplicates": False}
+    one, _ = run(tmp_path, base, data=data, train={"per_device_train_batch_size": 16})
+
+    half = config(tmp_path, base, data=data, output_dir=str(tmp_path / "two"))
+    (tmp_path / "two.yaml").write_text(dump_config(half))
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    command += ["-m", "sbert_train", "fit", "--config", str(tmp_path / "two.yaml")]
+    environment = {**os.environ, "HF_DATASETS_CACHE": str(tmp_path / "cache")}
+    finished = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=200)
+    assert finished.returncode == 0, finished.stderr
+    assert finished.stdout.count("objective  in_batch_negatives") == 1, "one process reports"
+    assert "each anchor sees 15 in-batch and 16 hard negatives" in finished.stdout
+    assert "2 processes" in finished.stdout
+
+    entries = [json.loads(line) for line in (tmp_path / "two" / "log.jsonl").read_text().splitlines()]
+    assert [entry["step"] for entry in entries if "loss" in entry] == [1, 2, 3]
+    assert [entry["loss"] for entry in entries if "loss" in entry] == pytest.approx(losses(one), rel=1e-3)
+    texts = ["the cat saw the dog", "a bird"]
+    two_model = SentenceEncoder.load(tmp_path / "two" / "model")
+    np.testing.assert_allclose(
+        two_model.encode(texts), SentenceEncoder.load(one.folder.model).encode(texts), atol=2e-3
+    )

@@ -1,0 +1,159 @@
+"""The commands, as a user types them."""
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from sbert_train import __version__
+from sbert_train.cli import app, main
+from tests.training.runs import config, write_scored, write_triplets
+
+
+def run(*arguments: str | Path) -> str:
+    """The standard output of a command that must succeed."""
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def fail(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *arguments: str | Path) -> str:
+    """The standard error of a command that must fail with exit code 2."""
+    monkeypatch.setattr(sys, "argv", ["sbert-train", *map(str, arguments)])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    assert stop.value.code == 2
+    return capsys.readouterr().err
+
+
+@pytest.fixture
+def config_file(tmp_path: Path, tiny_model: Path) -> Path:
+    file = tmp_path / "run.yaml"
+    file.write_text(yaml.safe_dump(config(tmp_path, tiny_model).model_dump(mode="json")))
+    return file
+
+
+def test_fit_ends_in_before_and_after_and_the_next_commands(config_file: Path, tmp_path: Path) -> None:
+    output = run(
+        "fit", "--config", config_file, "train.num_train_epochs=2", f"output_dir={tmp_path / 'other'}"
+    )
+    assert "before" in output and "after" in output and "spearman_cosine" in output
+    assert json.loads((tmp_path / "other" / "report.json").read_text())["training"]["epochs"] == 2
+    commands = [line.strip() for line in output.splitlines() if line.startswith("  sbert-train")]
+    assert [command.split()[1] for command in commands] == ["eval", "export"]
+
+
+def test_eval_compares_models_side_by_side(tiny_model: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    from tests.tiny import make_encoder
+
+    make_encoder(seed=1).save(other)
+    file = tmp_path / "figures.json"
+    output = run("eval", tiny_model, other, "--data", write_scored(tmp_path), "--json", file)
+    assert "scored100" in output and "spearman_cosine" in output
+    figures = json.loads(file.read_text())
+    assert figures["models"] == [str(tiny_model), str(other)]
+    task = figures["tasks"][0]
+    difference = task["differences"][str(other)]["spearman_cosine"]
+    values = [task["scores"][str(model)]["spearman_cosine"]["value"] for model in (tiny_model, other)]
+    assert difference["value"] == pytest.approx(values[1] - values[0])
+    assert difference["low"] <= difference["value"] <= difference["high"]
+
+
+def test_eval_takes_the_eval_sets_of_a_configuration(config_file: Path, tiny_model: Path) -> None:
+    assert "pairs" in run("eval", tiny_model, "--config", config_file)
+
+
+def test_eval_tells_the_task_by_the_roles_and_maps_columns(tiny_model: Path, tmp_path: Path) -> None:
+    triplets = write_triplets(tmp_path, 20)
+    assert "ndcg@10" in run("eval", tiny_model, "--data", triplets)
+    text = triplets.read_text().replace("anchor,positive,negative", "question,answer,wrong")
+    (tmp_path / "questions.csv").write_text(text)
+    output = run(
+        *("eval", tiny_model, "--data", tmp_path / "questions.csv"),
+        *("--column", "anchor=question", "--column", "positive=answer", "--all"),
+    )
+    assert "mrr@10" in output
+
+
+def test_configs_are_listed_shown_and_copied(tmp_path: Path) -> None:
+    assert "quickstart" in run("configs", "list")
+    text = run("configs", "show", "quickstart")
+    run("configs", "copy", "quickstart", tmp_path / "mine.yaml")
+    assert (tmp_path / "mine.yaml").read_text() == text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["fit", "--config", "no-such.yaml"], "no-such.yaml"),
+        (["fit", "--config", "{config}", "train.learning_rat=1"], 'did you mean "learning_rate"?'),
+        (["fit", "--config", "{config}", "data.train.0.source=missing.csv"], "missing.csv"),
+        (["fit", "--config", "{config}", "objective={name: cosine_regression}"], "missing: sentence1, sentence2"),
+        (["fit", "--config", "{config}", "model.base=./no-model"], "no-model"),
+        (["eval", "./no-model", "--data", "{data}"], "no-model"),
+        (["eval", "{model}", "--data", "missing.csv"], "missing.csv"),
+        (["eval", "{model}", "{model}", "--data", "{data}"], "is named twice"),
+        (["eval", "{model}", "--data", "{unnamed}"], "no task fits the roles anchor"),
+        (["eval", "{model}"], "give either --config or --data"),
+        (["eval", "{model}", "--data", "{data}", "--column", "anchor"], "expected ROLE=COLUMN"),
+        (["configs", "show", "quikstart"], "quickstart"),
+        (["export", "{model}", "--to", "pickle", "--output", "out"], "pickle"),
+    ],
+)  # fmt: skip
+def test_what_the_user_can_mend_is_one_line_and_exit_code_2(
+    arguments: list[str],
+    words: str,
+    config_file: Path,
+    tiny_model: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    unnamed = tmp_path / "unnamed.csv"
+    unnamed.write_text("anchor,b\nthe cat,the dog\n")
+    places = {
+        "{config}": config_file,
+        "{model}": tiny_model,
+        "{data}": write_scored(tmp_path),
+        "{unnamed}": unnamed,
+    }
+    monkeypatch.chdir(tmp_path)
+    error = fail(capsys, monkeypatch, *(places.get(argument, argument) for argument in arguments))
+    plain = " ".join(
+        error.replace("│", " ").split()
+    )  # typer draws a box around a wrong option, and wraps in it
+    assert words in plain and "Traceback" not in error
+    assert not (tmp_path / "run").exists(), "nothing was written"
+
+
+def test_an_unknown_error_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken() -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("sbert_train.recipes.list_recipes", broken)
+    monkeypatch.setattr(sys, "argv", ["sbert-train", "configs", "list"])
+    with pytest.raises(ZeroDivisionError):
+        main()
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    assert run("--version").strip() == f"sbert-train {__version__}"
+
+
+def test_help_does_not_load_torch() -> None:
+    script = "import sys; import sbert_train.cli; assert 'torch' not in sys.modules and 'pydantic' not in sys.modules"
+    subprocess.run([sys.executable, "-c", script], check=True)
+    start = time.monotonic()
+    subprocess.run([sys.executable, "-m", "sbert_train", "--help"], check=True, capture_output=True)
+    assert time.monotonic() - start < 10, "far above what it takes, far below what loading torch takes here"
+
+
+@pytest.mark.parametrize("command", ["fit", "eval", "export", "configs"])
+def test_every_command_has_help(command: str) -> None:
+    assert "Usage" in run(command, "--help")
