@@ -35,7 +35,7 @@ quickstart: $(READY) ## fine-tune a small model on the embedded data, compare it
 	$(BIN)/sbert-train export $(RUN)/model --to sentence-transformers --output $(RUN)/export
 
 test: $(READY) ## the fast tests
-	$(BIN)/python -m pytest -m "not slow and not realdata"
+	$(BIN)/python -m pytest -m "not slow and not realdata" --numprocesses auto --maxprocesses 4
 
 test-slow: $(READY) ## the slow tests, and those on real data, which SBERT_TRAIN_DATA=folder finds
 	$(BIN)/python -m pytest -m "slow or realdata"

@@ -107,7 +107,7 @@ class SentenceEncoder(nn.Module):
         Raises:
             ModelError: it cannot be found, verified or understood.
         """
-        folder = resolve_model(str(base), revision=revision)
+        folder = resolve_model(str(base), revision=revision, trust_remote_code=trust_remote_code)
         layout = read_layout(folder)
         backbone, tokenizer = _load_backbone(layout, trust_remote_code)
         _check_max_length(base, backbone, max_length)

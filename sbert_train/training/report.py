@@ -1,0 +1,73 @@
+"""What a finished run writes down: report.json for programs, and the model's card for people."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+
+from sbert_train import __version__
+from sbert_train.data.sieve import describe
+from sbert_train.data.sources import LoadedSet
+from sbert_train.evaluation.compare import Comparison
+from sbert_train.export.card import CardFacts, model_card
+from sbert_train.model.encoder import SentenceEncoder
+from sbert_train.model.resolve import hub_id_of
+from sbert_train.training.run_folder import RunFolder, write_json
+from sbert_train.training.trainer import SentenceTrainer
+
+
+def write_report(
+    folder: RunFolder,
+    base: str,
+    trainer: SentenceTrainer,
+    trained: Mapping[str, float],
+    sets: Sequence[LoadedSet],
+    comparison: Comparison | None,
+) -> None:
+    """Write report.json.
+
+        sbert_train: version     base: the model's base     seed
+        training: {steps, epochs, seconds, rows_per_second, mean_loss, best_step, best_metric}
+        data: [{set, read, kept, filtered, limited, dropped: {reason: rows}}, ...]
+        evaluation: Comparison.to_json() of the models "before" and "after"; null without eval sets
+
+    seconds are those from the first step to the last, with evaluations and checkpoints; rows_per_second are over
+    them. best_step is null when the last model was kept.
+    """
+    args, state = trainer.args, trainer.state
+    write_json(
+        folder.report,
+        {
+            "sbert_train": __version__,
+            "base": base,
+            "seed": args.seed,
+            "training": {
+                "steps": state.global_step,
+                "epochs": state.epoch,
+                "seconds": trained["train_runtime"],
+                "rows_per_second": trained["train_samples_per_second"],
+                "mean_loss": trained["train_loss"],
+                "best_step": state.best_global_step if args.load_best_model_at_end else None,
+                "best_metric": args.metric_for_best_model,
+            },
+            "data": [{"set": one.name, **asdict(one.account)} for one in sets],
+            "evaluation": comparison.to_json() if comparison else None,
+        },
+    )
+
+
+def write_card(
+    folder: RunFolder,
+    base: str,
+    encoder: SentenceEncoder,
+    sets: Sequence[LoadedSet],
+    comparison: Comparison | None,
+) -> None:
+    """Write README.md, the card that the Hub reads, beside the model."""
+    facts = CardFacts(
+        name=folder.root.name,
+        base=base,
+        base_hub_id=hub_id_of(base),
+        results=comparison.tasks if comparison else (),
+        data=[describe(one.name, one.account) for one in sets],
+        config=folder.config.read_text(encoding="utf-8"),
+    )
+    (folder.model / "README.md").write_text(model_card(encoder, facts), encoding="utf-8")
