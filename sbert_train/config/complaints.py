@@ -44,7 +44,9 @@ def _complaint(
         yield (*at, loc[-1]), f"missing, and needed: {block.model_fields[str(loc[-1])].description}"
     elif kind in ("union_tag_not_found", "union_tag_invalid"):
         yield (*at, "name"), _wrong_objective(value)
-    elif kind != "default_factory_not_called":  # a name cannot be derived from a source that is wrong itself
+    elif (
+        kind != "default_factory_not_called"
+    ):  # of the name, when the source that it derives from is wrong itself
         yield at, _wrong_value(value, _annotation_at(at, tree))
 
 

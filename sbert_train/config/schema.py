@@ -146,7 +146,9 @@ class _Set(_Block):
         "a Hub id, or `builtin:contrast`."
     )
     name: Text = Field(
-        default_factory=lambda fields: name_of_source(fields["source"]),
+        default_factory=lambda fields: name_of_source(
+            fields.get("source", "")
+        ),  # not there when it is wrong itself
         description="Name in logs and metrics: letters, digits, `_`, `-` and `.`. Left out: the file's name without "
         "its ending, or the last part of a Hub id.",
     )

@@ -71,7 +71,11 @@ def tokenise(
 
 
 def tokenise_table(
-    table: pa.Table, *, tokenizer: PreTrainedTokenizerBase, max_length: int | None, prefixes: Mapping[str, str]
+    table: pa.Table,
+    *,
+    tokenizer: PreTrainedTokenizerBase,
+    max_length: int | None,
+    prefixes: Mapping[str, str],
 ) -> pa.Table:
     """One batch of rows: each role in `prefixes` becomes a column of token ids."""
     for role, prefix in prefixes.items():

@@ -93,7 +93,11 @@ print(model.similarity(embeddings, embeddings))
 ```
 
 Or without sentence-transformers: `from sbert_train import SentenceEncoder`, then `{ours}.encode(texts)`."""
-    prompts = [f"`{name}` puts `{json.dumps(before)}`" for name, before in encoder.prompts.items() if before]
+    prompts = [
+        f"`{name}` puts `{json.dumps(before, ensure_ascii=False)}`"
+        for name, before in encoder.prompts.items()
+        if before
+    ]
     if prompts:
         text += f"\n\nPrompts, by their name (`prompt_name=` or, with sbert-train, `role=`): {'; '.join(prompts)}."
     length = (

@@ -32,7 +32,6 @@ def staged(output: Path) -> Iterator[Path]:
         stage.mkdir(parents=True)
     try:
         yield stage
-        _open_to_others(stage)
         with _no_place(output):
             _replace(output, stage)
     finally:
@@ -70,13 +69,6 @@ def _no_place(output: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise ExportError(f"{output} cannot be written: {error}; choose another --output") from error
-
-
-def _open_to_others(folder: Path) -> None:
-    # safetensors keeps its files to their owner, but an export is there to be served by someone else.
-    usual = (folder / MANIFEST).stat().st_mode
-    for file in files_of(folder):
-        (folder / file).chmod(usual)
 
 
 def files_of(folder: Path) -> list[str]:

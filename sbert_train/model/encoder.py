@@ -135,6 +135,8 @@ class SentenceEncoder(nn.Module):
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         self.backbone.save_pretrained(folder)
+        # Other loaders, such as those in a browser, look for the length of a text nowhere else.
+        self.tokenizer.model_max_length = self.max_length or self.tokenizer.model_max_length
         self.tokenizer.save_pretrained(folder)
         layout = Layout(
             backbone=folder,
@@ -147,6 +149,9 @@ class SentenceEncoder(nn.Module):
             similarity=self.similarity,
         )
         write_layout(folder, layout, width=self.backbone.config.hidden_size)
+        # safetensors keeps its files to their owner, but a model is there to be served by someone else, too.
+        for weights in folder.rglob("*.safetensors"):
+            weights.chmod((folder / "config.json").stat().st_mode)
 
     @property
     def dimension(self) -> int:
@@ -292,9 +297,14 @@ class SentenceEncoder(nn.Module):
         )
         return [np.array(ids, dtype=np.int32) for ids in encoded["input_ids"]]
 
-    def activation_checkpointing_enable(self, **kwargs: Any) -> None:
+    def activation_checkpointing_enable(self, *args: Any, **kwargs: Any) -> None:
         """Trade time for memory in the backbone (Trainer calls this for train.gradient_checkpointing)."""
-        self.backbone.activation_checkpointing_enable(**kwargs)
+        name = "activation_checkpointing_enable"
+        # transformers before 5.22 has the other name only, for the backbone as for what Trainer calls.
+        enable = getattr(self.backbone, name, None) or self.backbone.gradient_checkpointing_enable
+        enable(*args, **kwargs)
+
+    gradient_checkpointing_enable = activation_checkpointing_enable
 
     def freeze(self, what: str | int) -> None:
         """Keep some weights as they are.

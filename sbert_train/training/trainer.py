@@ -116,7 +116,7 @@ class SentenceTrainer(Trainer):
     def _encode(self, texts: Sequence[str], role: str) -> NDArray[np.float32]:
         """(N, D): each process encodes its share of the texts, and all of them get the whole."""
         processes, rank = self.args.world_size, self.args.process_index
-        own = self.encoder.encode(texts[rank::processes], role=role)
+        own = self.encoder.encode(texts[rank::processes], role=role, batch_size=self.args.eval_batch_size)
         if processes == 1:
             return own
         embeddings = np.empty((len(texts), self.encoder.dimension), dtype=np.float32)

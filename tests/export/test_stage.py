@@ -90,12 +90,3 @@ def test_a_link_stays_and_its_folder_is_filled(tmp_path: Path) -> None:
     write(tmp_path / "link", "config.json")
     assert (tmp_path / "link").is_symlink()
     assert names(tmp_path / "real") == ["config.json", MANIFEST]
-
-
-def test_private_files_become_readable_as_others_are(tmp_path: Path) -> None:
-    with staged(tmp_path / "out") as stage:
-        (stage / "model.safetensors").touch(mode=0o600)
-        write_manifest(stage, {})
-    usual = tmp_path / "usual"
-    usual.write_text("")
-    assert (tmp_path / "out" / "model.safetensors").stat().st_mode == usual.stat().st_mode

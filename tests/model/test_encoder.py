@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from sentence_transformers import SentenceTransformer
+from transformers import AutoTokenizer
 
 from sbert_train.errors import ModelError
 from sbert_train.model.encoder import SentenceEncoder
@@ -163,6 +164,13 @@ def test_lower_casing_is_kept_in_the_tokenizer(tmp_path: Path) -> None:
     np.testing.assert_allclose(uncased.encode(["THE CAT"]), cased.encode(["the cat"]), atol=1e-6)
     uncased.save(tmp_path / "saved")
     np.testing.assert_allclose(theirs(tmp_path / "saved", ["THE CAT"]), cased.encode(["the cat"]), atol=1e-5)
+
+
+def test_a_saved_model_tells_its_length_to_every_reader_and_can_be_read_by_others(tmp_path: Path) -> None:
+    make_encoder(max_length=20).save(tmp_path)
+    assert AutoTokenizer.from_pretrained(tmp_path).model_max_length == 20
+    modes = {file.name: file.stat().st_mode for file in tmp_path.iterdir() if file.is_file()}
+    assert modes["model.safetensors"] == modes["config.json"]
 
 
 def test_a_stored_half_precision_is_trained_in_float32(tmp_path: Path) -> None:
