@@ -101,13 +101,10 @@ def test_no_negative_of_an_anchor_is_a_positive_of_it_elsewhere() -> None:
     assert not any(frozenset((row["anchor"], row["negative"])) in same for row in ROWS["train"])
 
 
-def test_most_negatives_share_at_least_as_many_words_with_the_anchor_as_the_positive_does() -> None:
-    close = [
-        overlap(r["anchor"], r["negative"]) >= overlap(r["anchor"], r["positive"]) for r in ROWS["train"]
-    ]
-    assert (
-        0.6 < sum(close) / len(close) < 0.9
-    )  # hard, yet to share few words is no sign of the positive either
+def test_shared_words_do_not_tell_positives_from_negatives() -> None:
+    more = [overlap(r["anchor"], r["negative"]) - overlap(r["anchor"], r["positive"]) for r in ROWS["train"]]
+    assert sum(difference >= 0 for difference in more) / len(more) > 0.6  # hard: most share at least as many
+    assert abs(sum(d > 0 for d in more) - sum(d < 0 for d in more)) / len(more) < 0.15
 
 
 def _negated(sentence: str) -> bool:
@@ -225,7 +222,7 @@ SLIPS = re.compile(
     r"|\b[Aa]n (?![aeiou8]|11\b|18\b|hour|honest|heir)"
     r"|\b(?:was|were|been|is|are) (?:gave|took|went|saw|wrote|ate|broke|drove|stole|threw|knew|chose)\b"
     r"|\b(?:we|they|these|those) (?:is|was|has)\b|\b(?:he|she|it) (?:are|were|have)\b"
-    r"|\b(?:does|did|must|may|will|would|could|can) \w+ed\b(?<!need)"
+    r"|\b(?:does|did|must|may|will|would|could|can) \w+ed\b(?<!need)(?<!feed)"
 )
 
 
