@@ -107,7 +107,7 @@ class MixedBatches(Sampler[list[int]]):
         draws = np.array([self._draws_of(size) for size in self.sizes])
         if self._mix.strategy == "round_robin":
             return np.tile(np.arange(len(draws)), int(draws.min()))
-        if self._mix.strategy == "weighted":
+        if self._mix.strategy == "weighted" and draws.any():
             weights = np.where(draws > 0, self._mix.weights, 0.0)
             return rng.choice(len(draws), size=int(draws.sum()), p=weights / weights.sum())
         return rng.permutation(np.repeat(np.arange(len(draws)), draws))

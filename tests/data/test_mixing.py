@@ -76,6 +76,12 @@ def test_the_order_depends_on_seed_and_epoch_alone() -> None:
     assert second != first and list(other) != first
 
 
+@pytest.mark.parametrize("strategy", ["proportional", "round_robin", "weighted"])
+def test_sets_that_fill_no_batch_give_none(strategy: str) -> None:
+    sampler = batches([3, 2], 8, mix=Mix(strategy, 1, (1.0, 2.0)), drop_last=True)  # type: ignore[arg-type]
+    assert len(sampler) == 0 and list(sampler) == []
+
+
 def test_drop_last_leaves_out_what_does_not_fill_a_batch() -> None:
     assert {len(batch) for batch in batches([50, 21], 8, drop_last=True)} == {8}
 
