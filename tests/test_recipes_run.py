@@ -33,7 +33,7 @@ def stand_ins(hub: LoopbackHub) -> LoopbackHub:
     pairs = {"premise": [row[0] for row in rows], "hypothesis": [row[1] for row in rows]}
     for repo in ("stanfordnlp/snli", "nyu-mll/multi_nli"):
         put(hub, repo, "train", {**pairs, "label": [[0, 0, 1, 2, -1][i % 5] for i in range(40)]})
-    scored = {
+    scored: dict[str, list[Any]] = {
         "sentence1": [row[0] for row in rows],
         "sentence2": [row[1] for row in rows],
         "score": [row[3] / 5 for row in rows],
