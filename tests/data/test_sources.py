@@ -12,7 +12,6 @@ import pytest
 from datasets import Features, List, Value
 
 from sbert_train.data import sources
-from sbert_train.data.builtin import CONTRAST_FILES
 from sbert_train.data.locate import Builtin, Files, HubId, classify
 from sbert_train.data.sieve import RowAccount, describe
 from sbert_train.data.sources import LoadedSet, load_set
@@ -94,8 +93,6 @@ def test_negatives_become_lists_of_the_same_length(load: Load, tmp_path: Path) -
 
 @pytest.mark.parametrize("split", ["train", "dev", "validation", "test"])
 def test_the_builtin_set_has_its_splits(load: Load, split: str) -> None:
-    if not CONTRAST_FILES[split].exists():
-        pytest.skip("the builtin data set is not generated yet")
     loaded = load("builtin:contrast", split=split)
     roles = {"anchor", "positive", "negative"} if split == "train" else {"sentence1", "sentence2", "score"}
     assert set(loaded.rows.column_names) == roles

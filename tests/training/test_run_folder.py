@@ -20,9 +20,12 @@ def folder(tmp_path: Path) -> RunFolder:
 
 
 def test_a_new_or_empty_folder_may_be_used(tmp_path: Path) -> None:
-    RunFolder(tmp_path / "new").require_usable("", overwrite=False)
     (tmp_path / "empty").mkdir()
-    RunFolder(tmp_path / "empty").require_usable("", overwrite=False)
+    for name in ("new", "empty"):
+        folder = RunFolder(tmp_path / name)
+        folder.require_usable("", overwrite=False)
+        folder.begin("seed: 1\n")
+        assert folder.config.read_text() == "seed: 1\n" and folder.environment.is_file()
 
 
 def test_a_finished_run_may_be_repeated_with_the_same_configuration_only(folder: RunFolder) -> None:
