@@ -249,6 +249,8 @@ def test_inflected_forms_come_out_right() -> None:
         "carried",
         "tied",
     ]
+    assert [past(v) for v in ("submit", "omit", "outwit")] == ["submitted", "omitted", "outwitted"]
+    assert [past(v) for v in ("extol", "open", "answer")] == ["extolled", "opened", "answered"]
     assert [participle(v) for v in ("give", "write", "cut", "beat")] == ["given", "written", "cut", "beaten"]
     assert [gerund(v) for v in ("make", "tie", "swim", "see")] == ["making", "tying", "swimming", "seeing"]
     assert [plural(n) for n in ("child", "box", "city", "bus stop")] == [

@@ -15,7 +15,7 @@ _IRREGULAR_VERBS = """
     overthrow overthrew overthrown; read read read; ride rode ridden; ring rang rung; rise rose risen; run ran run
     say said said; see saw seen; seek sought sought; sell sold sold; send sent sent; set set set; shake shook shaken
     shoot shot shot; shrink shrank shrunk; shut shut shut; sing sang sung; sink sank sunk; sit sat sat; sleep slept slept
-    speak spoke spoken; spend spent spent; split split split; spread spread spread; stand stood stood; steal stole stolen
+    speak spoke spoken; spend spent spent; spin spun spun; split split split; spread spread spread; stand stood stood; steal stole stolen
     stick stuck stuck; sting stung stung; strike struck struck; sweep swept swept; swim swam swum; take took taken
     teach taught taught; tear tore torn; tell told told; think thought thought; throw threw thrown; tie tied tied
     understand understood understood; wake woke woken; wear wore worn; win won won; withdraw withdrew withdrawn
@@ -48,6 +48,10 @@ _DOUBLING = {
     "signal",
     "quarrel",
     "unravel",
+    "omit",
+    "submit",
+    "outwit",
+    "extol",
 }
 _ONE_SYLLABLE = re.compile(r"[^aeiou]*(?:qu)?[aeiou][bdgklmnprt]")
 _UNITS = [
