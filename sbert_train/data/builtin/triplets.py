@@ -13,7 +13,7 @@ T = TypeVar("T")
 # Negatives are as near in words to the anchor as the positive is, but for this share, which are as near as can be. It
 # makes up for those that find no match and are farther, so that the number of shared words tells nothing. Were most
 # negatives nearer, a model would learn that shared words mean difference, and lose what it knows of similarity at large.
-CLOSEST_NEGATIVE = 0.2
+CLOSEST_NEGATIVE = 0.1
 
 
 @dataclass(frozen=True)
