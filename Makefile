@@ -38,7 +38,7 @@ test: $(READY) ## the fast tests
 	$(BIN)/python -m pytest -m "not slow and not realdata" --numprocesses auto --maxprocesses 4
 
 test-slow: $(READY) ## the slow tests, and those on real data, which SBERT_TRAIN_DATA=folder finds
-	$(BIN)/python -m pytest -m "slow or realdata" --numprocesses auto --maxprocesses 4
+	$(BIN)/python -m pytest -m "slow or realdata"
 
 test-all: $(READY) ## all tests
 	$(BIN)/python -m pytest
