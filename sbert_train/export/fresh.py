@@ -121,7 +121,7 @@ def _read_by_onnxruntime(file: Path) -> Embed:
     import onnxruntime
     from transformers import AutoTokenizer
 
-    from sbert_train.model.layout import read_layout
+    from sbert_train.model.read_layout import read_layout
 
     folder = file.parents[1]
     layout = read_layout(folder)

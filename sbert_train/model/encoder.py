@@ -10,19 +10,21 @@ from typing import Any, Literal, overload
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from tokenizers import normalizers
 from torch import Tensor, nn
 from torch.nn import functional as F
 from tqdm.auto import tqdm
-from transformers import AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from sbert_train.data.batch import TextBatch, pack
 from sbert_train.errors import ModelError
 from sbert_train.model.attention import NotPackable
+from sbert_train.model.backbone import check_max_length, layers_of, load_backbone
 from sbert_train.model.head import HeadSpec, head_from_layers, layers_of_head, make_head
-from sbert_train.model.layout import Layout, read_layout, write_layout
-from sbert_train.model.packing import choose_way, first_position, pooled, set_attention
+from sbert_train.model.layout import Layout
+from sbert_train.model.packing import choose_way, pooled, set_attention
+from sbert_train.model.read_layout import read_layout
 from sbert_train.model.resolve import resolve_model
+from sbert_train.model.write_layout import write_layout
 
 PROMPT_NAMES = {"anchor": "query", "positive": "document", "negative": "document"}
 """Role -> the name by which sentence-transformers' encode_query and encode_document look its prompt up."""
@@ -109,8 +111,8 @@ class SentenceEncoder(nn.Module):
         """
         folder = resolve_model(str(base), revision=revision, trust_remote_code=trust_remote_code)
         layout = read_layout(folder)
-        backbone, tokenizer = _load_backbone(layout, trust_remote_code)
-        _check_max_length(base, backbone, max_length)
+        backbone, tokenizer = load_backbone(layout, trust_remote_code)
+        check_max_length(base, backbone, max_length)
         if head is not None:
             head_module: nn.Sequential | None = make_head(head, backbone.config.hidden_size)
         else:
@@ -330,7 +332,7 @@ class SentenceEncoder(nn.Module):
                 module.requires_grad_(False)
         if what == "embeddings":
             return
-        layers = _layers(self.backbone)
+        layers = layers_of(self.backbone)
         if int(what) > len(layers):
             raise ModelError(f"model.freeze is {what}, but this backbone has {len(layers)} layers")
         for layer in layers[: int(what)]:
@@ -353,49 +355,3 @@ class SentenceEncoder(nn.Module):
             np.array([words[(7 * n + 3 * i) % len(words)] for i in range(n)], dtype=np.int32) for n in lengths
         ]
         return pack(texts)[0].to(self.backbone.device)
-
-
-def _load_backbone(
-    layout: Layout, trust_remote_code: bool
-) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    try:
-        backbone = AutoModel.from_pretrained(
-            layout.backbone,
-            use_safetensors=True,
-            trust_remote_code=trust_remote_code,
-            dtype=torch.float32,  # the weights that are trained; a stored half precision would be kept otherwise
-        )
-        tokenizer = AutoTokenizer.from_pretrained(layout.backbone, trust_remote_code=trust_remote_code)
-    except (OSError, ValueError, KeyError) as error:
-        raise ModelError(f"{layout.backbone}: transformers cannot load it: {_one_line(error)}") from error
-    if layout.do_lower_case:
-        # As part of the tokenizer it is saved with it, so that nobody has to remember the flag.
-        backend = tokenizer.backend_tokenizer
-        steps = [normalizers.Lowercase()] + ([backend.normalizer] if backend.normalizer else [])
-        backend.normalizer = normalizers.Sequence(steps)
-    return backbone, tokenizer
-
-
-def _check_max_length(base: str | Path, backbone: PreTrainedModel, max_length: int | None) -> None:
-    table = getattr(backbone.config, "max_position_embeddings", None)
-    if max_length is None or not isinstance(table, int) or table < 1:
-        return
-    positions = table - first_position(backbone)
-    if max_length > positions:
-        raise ModelError(
-            f"{base}: model.max_length is {max_length}, but this model has {positions} positions"
-        )
-
-
-def _layers(backbone: PreTrainedModel) -> nn.ModuleList:
-    """The stack of transformer layers: the longest list of modules, whatever the architecture calls it."""
-    stacks = [module for module in backbone.modules() if isinstance(module, nn.ModuleList)]
-    if not stacks:
-        raise ModelError(
-            f"model.freeze: {type(backbone).__name__} has no list of layers; use none, embeddings or backbone"
-        )
-    return max(stacks, key=len)
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())[:300]

@@ -18,7 +18,7 @@ from sbert_train.export.probes import PROBES
 from sbert_train.export.reference import TOLERANCE, Reference, require_equal, take_reference
 from sbert_train.model.encoder import SentenceEncoder
 from sbert_train.model.head import HeadSpec, make_head
-from sbert_train.model.layout import read_layout
+from sbert_train.model.read_layout import read_layout
 from tests.tiny import make_encoder
 
 Embeddings = NDArray[np.float32]

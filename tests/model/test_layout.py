@@ -26,10 +26,10 @@ from sbert_train.model.layout import (
     DenseLayer,
     Layout,
     activation_path,
-    read_layout,
-    write_layout,
 )
 from sbert_train.model.pooling import POOLINGS
+from sbert_train.model.read_layout import read_layout
+from sbert_train.model.write_layout import write_layout
 from tests.tiny import make_backbone, make_encoder, make_tokenizer
 
 TEXTS = ["the cat sat on the mat", "", "dog", "a bird ate , and the fish ran under the river . " * 9]

@@ -35,48 +35,16 @@ IRREGULAR_PLURALS = {
     "tomato": "tomatoes", "hero": "heroes", "wife": "wives", "half": "halves", "salmon": "salmon", "ox": "oxen",
 }  # fmt: skip
 # Verbs of more than one syllable that still double their last consonant ("admitted", but "visited").
-_DOUBLING = {
-    "admit",
-    "commit",
-    "refer",
-    "permit",
-    "prefer",
-    "regret",
-    "cancel",
-    "travel",
-    "label",
-    "signal",
-    "quarrel",
-    "unravel",
-    "omit",
-    "submit",
-    "outwit",
-    "extol",
-}
+_DOUBLING = """
+admit commit refer permit prefer regret cancel travel label signal quarrel unravel omit submit outwit extol
+"""
 _ONE_SYLLABLE = re.compile(r"[^aeiou]*(?:qu)?[aeiou][bdgklmnprt]")
-_UNITS = [
-    "zero",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-    "thirteen",
-    "fourteen",
-    "fifteen",
-    "sixteen",
-    "seventeen",
-    "eighteen",
-    "nineteen",
-]
-_TENS = ["_", "_", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
+_UNITS = """
+zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
+eighteen nineteen
+"""
+UNITS = _UNITS.split()
+TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
 _ORDINALS = {
     "one": "first", "two": "second", "three": "third", "five": "fifth", "eight": "eighth", "nine": "ninth",
     "twelve": "twelfth",
@@ -88,7 +56,7 @@ _AN_BEFORE_CONSONANT = re.compile(r"(?:hour|honest|honour|heir|8|11\b|18\b)")
 
 def _stem(verb: str) -> str:
     """The verb as it stands before -ed and -ing, its last consonant doubled where English doubles it."""
-    return verb + verb[-1] if verb in _DOUBLING or _ONE_SYLLABLE.fullmatch(verb) else verb
+    return verb + verb[-1] if verb in _DOUBLING.split() or _ONE_SYLLABLE.fullmatch(verb) else verb
 
 
 def past(verb: str) -> str:
@@ -141,10 +109,10 @@ def third_person(verb: str) -> str:
 def spell(number: int) -> str:
     """A number below a million in words: 42 -> forty-two, 300 -> three hundred."""
     if number < 20:
-        return _UNITS[number]
+        return UNITS[number]
     if number < 100:
         tens, units = divmod(number, 10)
-        return _TENS[tens] + (f"-{_UNITS[units]}" if units else "")
+        return TENS[tens - 2] + (f"-{UNITS[units]}" if units else "")
     size, name = (1000, "thousand") if number >= 1000 else (100, "hundred")
     many, rest = divmod(number, size)
     joint = " and " if rest and rest < 100 else " "

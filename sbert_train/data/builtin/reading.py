@@ -1,4 +1,4 @@
-"""Frames are written as plain text, in frames/<split>/*.txt; this reads them.
+"""Frames are written as plain text, in grammar/<split>/*.txt; this reads them.
 
 A line at the margin is `key: value`, and indented lines below it are its block:
 
@@ -25,7 +25,7 @@ from pathlib import Path
 from sbert_train.data.builtin.frames import Filler, Frame, Table
 from sbert_train.data.builtin.inflect import Number, Word
 
-FOLDER = Path(__file__).with_name("frames")
+FOLDER = Path(__file__).with_name("grammar")
 _TEMPLATES = ("same", "other", "detail", "minor", "topic")
 _KEYS = ("frame", "rows", "table", *_TEMPLATES, "swap", "vary", "domain")
 

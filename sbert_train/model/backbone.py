@@ -1,0 +1,62 @@
+"""What a sentence encoder needs to know of the transformer inside it: how to load it, its length, its layers."""
+
+from pathlib import Path
+
+import torch
+from tokenizers import normalizers
+from torch import nn
+from transformers import AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+
+from sbert_train.errors import ModelError
+from sbert_train.model.layout import Layout
+from sbert_train.model.packing import first_position
+
+
+def load_backbone(layout: Layout, trust_remote_code: bool) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    """The backbone in float32 and its tokenizer, which lower-cases where the layout says so.
+
+    Raises:
+        ModelError: transformers cannot load them, or only from pickled weights.
+    """
+    try:
+        backbone = AutoModel.from_pretrained(
+            layout.backbone,
+            use_safetensors=True,
+            trust_remote_code=trust_remote_code,
+            dtype=torch.float32,  # the weights that are trained; a stored half precision would be kept otherwise
+        )
+        tokenizer = AutoTokenizer.from_pretrained(layout.backbone, trust_remote_code=trust_remote_code)
+    except (OSError, ValueError, KeyError) as error:
+        raise ModelError(f"{layout.backbone}: transformers cannot load it: {_one_line(error)}") from error
+    if layout.do_lower_case:
+        # As part of the tokenizer it is saved with it, so that nobody has to remember the flag.
+        backend = tokenizer.backend_tokenizer
+        steps = [normalizers.Lowercase()] + ([backend.normalizer] if backend.normalizer else [])
+        backend.normalizer = normalizers.Sequence(steps)
+    return backbone, tokenizer
+
+
+def check_max_length(base: str | Path, backbone: PreTrainedModel, max_length: int | None) -> None:
+    """Raise ModelError where more tokens are asked for than the backbone has positions."""
+    table = getattr(backbone.config, "max_position_embeddings", None)
+    if max_length is None or not isinstance(table, int) or table < 1:
+        return
+    positions = table - first_position(backbone)
+    if max_length > positions:
+        raise ModelError(
+            f"{base}: model.max_length is {max_length}, but this model has {positions} positions"
+        )
+
+
+def layers_of(backbone: PreTrainedModel) -> nn.ModuleList:
+    """The stack of transformer layers: the longest list of modules, whatever the architecture calls it."""
+    stacks = [module for module in backbone.modules() if isinstance(module, nn.ModuleList)]
+    if not stacks:
+        raise ModelError(
+            f"model.freeze: {type(backbone).__name__} has no list of layers; use none, embeddings or backbone"
+        )
+    return max(stacks, key=len)
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:300]

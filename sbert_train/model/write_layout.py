@@ -1,0 +1,85 @@
+"""Write a sentence-transformers folder in the layout that all its versions load.
+
+Shapes: H hidden size of the backbone.
+"""
+
+import json
+from pathlib import Path
+
+import torch
+import transformers
+from safetensors.torch import save_file
+
+from sbert_train.model.layout import (
+    MODEL_CONFIG,
+    POOLING_NAMES,
+    TRANSFORMER_CONFIGS,
+    DenseLayer,
+    Layout,
+    activation_path,
+)
+
+LAYOUT_VERSION = "3.0.1"
+"""The oldest sentence-transformers release that was seen to load what `write_layout` writes."""
+
+
+def write_layout(folder: Path, layout: Layout, *, width: int) -> None:
+    """Write a sentence-transformers folder, all but the backbone and tokenizer that lie in its root.
+
+    These are the files of the layout before sentence-transformers 6, which its versions 3.0 to 6.2 load.
+
+    Args:
+        layout: `backbone` is not read; a pooling of None is written as mean, for so sentence-transformers
+            takes a folder that does not say.
+        width: H, the hidden size of the backbone.
+    """
+    pooling = layout.pooling or "mean"
+    kinds = ["Transformer", "Pooling"] + ["Dense"] * len(layout.head) + ["Normalize"] * layout.normalize
+    paths = ["" if index == 0 else f"{index}_{kind}" for index, kind in enumerate(kinds)]
+    for path in paths:
+        (folder / path).mkdir(parents=True, exist_ok=True)
+    modules = [
+        {"idx": index, "name": str(index), "path": path, "type": f"sentence_transformers.models.{kind}"}
+        for index, (kind, path) in enumerate(zip(kinds, paths, strict=True))
+    ]
+    _write_json(folder / "modules.json", modules)
+    transformer = {"max_seq_length": layout.max_length, "do_lower_case": layout.do_lower_case}
+    _write_json(folder / TRANSFORMER_CONFIGS[0], transformer)
+    booleans = {boolean: name == pooling for name, (boolean, _) in POOLING_NAMES.items()}
+    _write_json(
+        folder / paths[1] / "config.json",
+        {"word_embedding_dimension": width, **booleans, "include_prompt": True},
+    )
+    for index, layer in enumerate(layout.head, start=2):
+        _write_dense(folder / paths[index], layer)
+    versions = {
+        "sentence_transformers": LAYOUT_VERSION,
+        "transformers": transformers.__version__,
+        "pytorch": str(torch.__version__),
+    }
+    _write_json(
+        folder / MODEL_CONFIG,
+        {
+            "__version__": versions,
+            "prompts": dict(layout.prompts),
+            "default_prompt_name": layout.default_prompt_name,
+            "similarity_fn_name": layout.similarity,
+        },
+    )
+
+
+def _write_dense(folder: Path, layer: DenseLayer) -> None:
+    config = {
+        "in_features": layer.in_features,
+        "out_features": layer.out_features,
+        "bias": layer.bias is not None,
+        "activation_function": activation_path(layer.activation),
+    }
+    _write_json(folder / "config.json", config)
+    tensors = {"linear.weight": layer.weight} | ({} if layer.bias is None else {"linear.bias": layer.bias})
+    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    save_file(tensors, folder / "model.safetensors")
+
+
+def _write_json(file: Path, value: object) -> None:
+    file.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
