@@ -68,6 +68,7 @@ def write_entry(entry: Path, build: Callable[[Path], RowAccount]) -> None:
 
 
 def open_entry(entry: Path, key: str) -> tuple[datasets.Dataset, RowAccount]:
+    """The rows and the account of an entry; raises where it is damaged."""
     account = RowAccount(**json.loads((entry / ACCOUNT).read_text()))
     rows = datasets.Dataset(MemoryMappedTable.from_file(str(entry / ROWS)), fingerprint=key)
     if len(rows) != account.kept:  # a stream that ends between two batches is a valid stream

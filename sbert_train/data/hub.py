@@ -61,6 +61,7 @@ def check_reachable(repo: str) -> None:
 
 
 def unreachable(repo: str, problem: Exception) -> DataError:
+    """What to do when the Hub does not answer, or is switched off."""
     if constants.HF_HUB_OFFLINE:
         return DataError(
             f"the Hub is switched off (HF_HUB_OFFLINE) and {repo!r} is not in the cache; "
@@ -73,6 +74,7 @@ def unreachable(repo: str, problem: Exception) -> DataError:
 
 
 def not_found(repo: str) -> DataError:
+    """The Hub answered that it has no such data set, or shows none to this user."""
     return DataError(
         f"the Hub at {constants.ENDPOINT} has no data set {repo!r}; check the name, "
         "and set HF_TOKEN if it is private or gated"
@@ -102,6 +104,7 @@ def explained(repo: str, subset: str | None, split: str, problem: Exception) -> 
 
 
 def names_or_none(ask: Callable[[], list[str]]) -> list[str] | None:
+    """What the Hub answers, or None where it cannot be asked."""
     try:
         with quiet_libraries(progress=False):
             return ask()

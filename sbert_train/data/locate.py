@@ -106,11 +106,13 @@ def find(source: str, subset: str | None, split: str, cache_dir: Path | None) ->
 
 
 def of_files(paths: Sequence[Path]) -> Origin:
+    """The rows of files one after the other, identified by their formats and contents."""
     identity = [[path.suffix.lower(), file_digest(path)] for path in paths]
     return Origin(identity, lambda: map(read_file, paths))
 
 
 def builtin_file(name: str, split: str) -> Path:
+    """The file of a split of an embedded data set."""
     if name not in BUILTIN_SETS:
         raise DataError(
             f"there is no builtin data set {name!r}{did_you_mean(name, BUILTIN_SETS)}; there are {listed(BUILTIN_SETS)}"
@@ -167,4 +169,5 @@ def nearby(path: Path) -> str:
 
 
 def suffix_of(source: str) -> str:
+    """The ending of a file name, in lower case: `.csv`."""
     return Path(source).suffix.lower()

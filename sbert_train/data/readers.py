@@ -110,6 +110,7 @@ def read_separated(path: Path, *, delimiter: str) -> RowSource:
 
 
 def separated_chunks(path: Path, delimiter: str, header: list[str], wanted: Sequence[str]) -> Iterator[Chunk]:
+    """The wanted columns of a CSV or TSV file; a row of another length than the header is refused."""
     records = islice(separated_records(path, delimiter), 1, None)
     positions = [header.index(name) for name in wanted]
     for batch in in_batches(records):
@@ -157,6 +158,7 @@ def read_json_lines(path: Path) -> RowSource:
 
 
 def json_line_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The line number and object of each line that is not blank."""
     with path.open("rb") as opened:
         for line, text in enumerate(decoded_lines(path, opened), start=1):
             if text.strip():
@@ -178,6 +180,7 @@ def read_json(path: Path) -> RowSource:
 def object_chunks(
     path: Path, unit: str, rows: Iterable[tuple[int, dict[str, Any]]], wanted: Sequence[str]
 ) -> Iterator[Chunk]:
+    """The wanted keys of JSON objects; a key that an object lacks is None."""
     for batch in in_batches(rows):
         columns = {name: [row.get(name) for _, row in batch] for name in wanted}
         yield Chunk(str(path), unit, [number for number, _ in batch], columns)
@@ -203,6 +206,7 @@ def parse_json(text: str, place: str) -> Any:
 
 
 def object_without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The object of its pairs; JSON itself would keep the last of two equal keys."""
     whole = dict(pairs)
     if len(whole) != len(pairs):
         raise ValueError(f"the key {listed(repeated([key for key, _ in pairs]))} occurs twice in one object")
@@ -210,6 +214,7 @@ def object_without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def as_object(value: Any, place: str) -> dict[str, Any]:
+    """The value, if it is a JSON object."""
     if not isinstance(value, dict):
         raise DataError(f'{place}: expected an object such as {{"anchor": …}}, found {type_name(value)}')
     return value
@@ -229,6 +234,7 @@ def read_parquet(path: Path) -> RowSource:
 
 
 def parquet_chunks(path: Path, wanted: Sequence[str]) -> Iterator[Chunk]:
+    """The wanted columns of a Parquet file."""
     try:
         with pq.ParquetFile(path) as opened:
             batches = opened.iter_batches(CHUNK_ROWS, columns=list(wanted))
@@ -257,6 +263,7 @@ def arrow_chunks(name: str, batches: Iterable[Any], wanted: Sequence[str]) -> It
 
 
 def class_names(features: Features) -> dict[str, list[str]]:
+    """Column -> the names of its classes, for the columns that have them."""
     return {column: list(kind.names) for column, kind in features.items() if isinstance(kind, ClassLabel)}
 
 
@@ -272,12 +279,14 @@ def decoded_lines(path: Path, opened: BinaryIO) -> Iterator[str]:
 
 
 def in_batches(rows: Iterable[T]) -> Iterator[list[T]]:
+    """Lists of CHUNK_ROWS rows, and a last one of what remains."""
     remaining = iter(rows)
     while batch := list(islice(remaining, CHUNK_ROWS)):
         yield batch
 
 
 def refuse_repeated(columns: Sequence[str], place: str) -> None:
+    """Raise DataError where two columns have one name."""
     if names := repeated(columns):
         raise DataError(
             f"{place}: the column {listed(names)} occurs twice; give every column a name of its own"
@@ -285,10 +294,12 @@ def refuse_repeated(columns: Sequence[str], place: str) -> None:
 
 
 def repeated(names: Sequence[str]) -> list[str]:
+    """The names that occur more than once, each once."""
     return [name for name in dict.fromkeys(names) if names.count(name) > 1]
 
 
 def type_name(value: Any) -> str:
+    """What JSON calls the type of a value."""
     return "null" if value is None else TYPE_NAMES.get(type(value), shown(value))
 
 

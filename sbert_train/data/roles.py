@@ -66,6 +66,7 @@ def require_columns(columns: Iterable[str], found: Sequence[str], key: str) -> N
 
 
 def mapped_columns(role: str, columns: ColumnsOfRole) -> tuple[str, ...]:
+    """The columns that the config gives a role; only `negative` takes several."""
     several = () if columns is None else (columns,) if isinstance(columns, str) else tuple(columns)
     if len(several) > 1 and role != "negative":
         raise DataError(
@@ -75,6 +76,7 @@ def mapped_columns(role: str, columns: ColumnsOfRole) -> tuple[str, ...]:
 
 
 def columns_named_after(role: str, found: Sequence[str], where: Mapping[str, object]) -> tuple[str, ...]:
+    """The columns that bear the name of a role, and negative_1, negative_2, … in order."""
     if role == "negative":
         numbered = {int(match[1]): name for name in found if (match := NUMBERED_NEGATIVE.fullmatch(name))}
         return (*(name for name in found if name == role), *(numbered[number] for number in sorted(numbered)))
@@ -84,4 +86,5 @@ def columns_named_after(role: str, found: Sequence[str], where: Mapping[str, obj
 
 
 def filters_by_text(wanted: object) -> bool:
+    """Whether a `where` compares with something that is no number, so that its column holds no scores or classes."""
     return any(isinstance(value, str) and as_number(value) is None for value in as_list(wanted))

@@ -180,6 +180,7 @@ class Sieve:
 
 
 def text_values(chunk: Chunk, columns: Sequence[str], role: str) -> list[str | None]:
+    """The texts of one column; None where there is none."""
     (column,) = columns
     for row, value in enumerate(chunk.columns[column]):
         if value is not None and not isinstance(value, str):
@@ -206,6 +207,7 @@ def label_values(chunk: Chunk, columns: Sequence[str], role: str) -> list[int | 
 
 
 def class_number(chunk: Chunk, row: int, column: str, role: str) -> int | None:
+    """One class as an integer; None where there is none, or -1."""
     value = chunk.columns[column][row]
     if value is None or value == "":
         return None
@@ -218,6 +220,7 @@ def class_number(chunk: Chunk, row: int, column: str, role: str) -> int | None:
 
 
 def scaled_score(chunk: Chunk, row: int, column: str, score_range: tuple[float, float] | None) -> float:
+    """One score, mapped from score_range to [0, 1] where that is given."""
     value = chunk.columns[column][row]
     number = as_number(value)
     if number is None:
@@ -234,6 +237,7 @@ def scaled_score(chunk: Chunk, row: int, column: str, score_range: tuple[float, 
 
 
 def not_for_role(chunk: Chunk, row: int, column: str, role: str, expected: str, value: Any) -> DataError:
+    """The error of a value that its role cannot take."""
     return DataError(f"{chunk.place(row)}: {role} needs {expected}, column {column!r} has {shown(value)}")
 
 

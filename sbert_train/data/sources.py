@@ -86,6 +86,7 @@ def checked_selection(
     score_range: Sequence[float] | None,
     limit: int | None,
 ) -> Selection:
+    """The selection that these keys of the config ask for; raises DataError where they contradict themselves."""
     if limit is not None and limit < 1:
         raise DataError(f"limit: expected a number of rows from 1, found {limit}")
     scale = None

@@ -101,6 +101,7 @@ def tokenise_table(
 
 
 def token_features(features: Features, roles: Sequence[str]) -> Features:
+    """The features of a tokenised data set: a list of int32 where a role had a text."""
     ids = List(Value("int32"))
     of_role = {role: List(ids) if isinstance(features[role], List) else ids for role in roles}
     return Features({column: of_role.get(column, kind) for column, kind in features.items()})
@@ -125,6 +126,7 @@ def tokenizer_identity(tokenizer: PreTrainedTokenizerBase) -> list[Any]:
 
 
 def useful_processes(rows: int) -> int:
+    """How many processes tokenise this many rows fastest."""
     # Containers and batch systems may give a process fewer cores than the machine has.
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, min(rows // ROWS_PER_PROCESS, cores))

@@ -40,6 +40,7 @@ def as_number(value: Any) -> int | float | None:
 
 
 def spelled_number(text: str) -> int | float | None:
+    """The number that a text spells, or None."""
     if "_" in text:  # Python reads 1_000 as a number; nobody else does
         return None
     for parse in (int, float):
