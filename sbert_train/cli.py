@@ -81,7 +81,7 @@ def fit(
     if result.comparison is not None:
         _print_comparison(result.comparison)
     print(f"The model is in {model}. Next:\n")
-    print(f"  sbert-train eval {settings.model.base} {model} --data my_pairs.csv")
+    print(f"  sbert-train eval {result.base} {model} --data my_pairs.csv")
     print(f"  sbert-train export {model} --to onnx --output {model.parent / 'onnx'}")
     print(
         f"""  python -c 'from sbert_train import SentenceEncoder as E; print(E.load("{model}").encode(["Hello."]))'"""
@@ -116,6 +116,10 @@ def evaluate(
     """Compare models on the same data, side by side, with 95 % confidence intervals."""
     if (config is None) == (not data):
         raise typer.BadParameter("give either --config or --data")
+    if config is not None and (split or task or column):
+        raise typer.BadParameter("--split, --task and --column go with --data; a --config says these itself")
+    if json_file is not None and not json_file.absolute().parent.is_dir():
+        raise typer.BadParameter(f"--json {json_file}: there is no folder {json_file.parent}")
     _quiet_libraries()
     from sbert_train.evaluation.models import evaluate_models
 
@@ -126,11 +130,9 @@ def evaluate(
 
         _, tasks = load_tasks(load_config(find_config(config)).data.eval)
     else:
-        from sbert_train.config.schema import name_of_source
         from sbert_train.evaluation.adhoc import load_eval_sets
 
-        sources = {name_of_source(source): source for source in data or []}
-        tasks = load_eval_sets(sources, split=split, task=task, columns=_pairs(column or []))
+        tasks = load_eval_sets(_named(data or []), split=split, task=task, columns=_pairs(column or []))
     comparison = evaluate_models(models, tasks)
     _print_comparison(comparison, all_metrics=all_metrics)
     if json_file is not None:
@@ -182,12 +184,31 @@ def copy_config(
     print(copy_recipe(name, destination))
 
 
+def _named(sources: Sequence[str]) -> dict[str, str]:
+    """Name -> source, with the names that a configuration would give them."""
+    from sbert_train.config.schema import name_of_source
+
+    named: dict[str, str] = {}
+    for source in sources:
+        first = named.setdefault(name_of_source(source), source)
+        if first != source:
+            raise typer.BadParameter(
+                f"--data {source}: named {name_of_source(source)}, as {first} is; evaluate one after the other, or use "
+                "a --config, where each set has a name"
+            )
+    return named
+
+
 def _pairs(texts: Sequence[str]) -> dict[str, str]:
-    pairs = [text.partition("=") for text in texts]
-    for text, (role, sign, name) in zip(texts, pairs, strict=True):
+    pairs: dict[str, str] = {}
+    for text in texts:
+        role, sign, name = text.partition("=")
         if not (role and sign and name):
             raise typer.BadParameter(f"--column {text}: expected ROLE=COLUMN, such as anchor=question")
-    return {role: name for role, _, name in pairs}
+        if role in pairs:
+            raise typer.BadParameter(f"--column {text}: {role} is {pairs[role]} already")
+        pairs[role] = name
+    return pairs
 
 
 def _print_comparison(comparison: Any, *, all_metrics: bool = False) -> None:

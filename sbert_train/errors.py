@@ -5,6 +5,7 @@
     ├── DataError          a data set: where it is, how it reads, its columns and rows
     ├── ModelError         a model folder, package or Hub id
     ├── EvaluationError    an evaluation that has no meaningful figure
+    ├── TrainingError      a training that led nowhere
     └── ExportError        an export that failed or does not equal the model
 
 Any other exception is our own fault and keeps its traceback (exit code 1).
@@ -29,6 +30,10 @@ class ModelError(SbertTrainError):
 
 class EvaluationError(SbertTrainError):
     """A metric is undefined on what it was given, such as constant predictions."""
+
+
+class TrainingError(SbertTrainError):
+    """Training diverged."""
 
 
 class ExportError(SbertTrainError):

@@ -102,6 +102,13 @@ def test_configs_are_listed_shown_and_copied(tmp_path: Path) -> None:
         (["eval", "{model}", "--data", "{unnamed}"], "no task fits the roles anchor"),
         (["eval", "{model}"], "give either --config or --data"),
         (["eval", "{model}", "--data", "{data}", "--column", "anchor"], "expected ROLE=COLUMN"),
+        (
+            ["eval", "{model}", "--data", "{data}", "--column", "anchor=a", "--column", "anchor=b"],
+            "anchor is a already",
+        ),
+        (["eval", "{model}", "--data", "a/test.csv", "--data", "b/test.csv"], "named test, as a/test.csv is"),
+        (["eval", "{model}", "--config", "{config}", "--split", "test"], "go with --data"),
+        (["eval", "{model}", "--data", "{data}", "--json", "nowhere/x.json"], "there is no folder nowhere"),
         (["configs", "show", "quikstart"], "quickstart"),
         (["export", "{model}", "--to", "pickle", "--output", "out"], "pickle"),
     ],

@@ -211,7 +211,10 @@ class MixingConfig(_Block):
         description="proportional: each set as often as it has rows. round_robin: in turns, until the shortest "
         "set is used up. weighted: by the sets' `weight`.",
     )
-    datasets_per_batch: Count = Field(1, description="From how many sets the rows of one batch come.")
+    datasets_per_batch: Count = Field(
+        1,
+        description="Into so many equal parts a batch is divided, each from another set while there are others.",
+    )
 
 
 class DataConfig(_Block):
@@ -223,7 +226,9 @@ class DataConfig(_Block):
     )
     mixing: MixingConfig = Field(MixingConfig(), description="How batches are drawn from several sets.")
     no_duplicates: bool = Field(
-        True, description="No text occurs in two rows of a batch, where it would be its own negative."
+        True,
+        description="Rows that share a text (with its prompt) are kept out of one batch as far as possible, where it "
+        "would be its own negative; with several sets in a batch, out of one set's part of it.",
     )
     streaming: Annotated[bool, Only(False)] = Field(False, description="Read rows as they are needed.")
 
@@ -259,7 +264,7 @@ class InBatchNegatives(_Block):
     )
     gather: bool = Field(True, description="Use the texts of all processes as negatives, with gradient.")
     mask_identical: bool = Field(
-        True, description="A text equal to the positive or the anchor is no negative."
+        True, description="A text equal to the positive or the anchor, prompts included, is no negative."
     )
 
 

@@ -31,7 +31,8 @@ class Mix:
         strategy: proportional: every row once per epoch. round_robin: the sets in turn, until the smallest is used
             up. weighted: as many batches as proportional, each from a set drawn with the probability of its weight;
             a small set is begun anew when it is used up.
-        datasets_per_batch: a batch is joined from this many draws, each of B / datasets_per_batch rows.
+        datasets_per_batch: a batch is joined from this many draws, each of B / datasets_per_batch rows and of another
+            set for as long as there are others.
         weights: one for each set, for `weighted`.
     """
 
@@ -58,9 +59,10 @@ class MixedBatches(Sampler[list[int]]):
         Args:
             sizes: the number of rows of each set.
             batch_size: B, a multiple of mix.datasets_per_batch.
-            drop_last: leave out what does not fill a batch; otherwise a set's last batch is smaller.
+            drop_last: leave out what does not fill a batch; otherwise a set's last draw is smaller, or larger by one
+                row, for a row alone has no other to be told from.
             text_keys: for each set (rows, texts of a row) int64: rows that share a key are kept out of the same
-                batch as far as possible. None: no such care.
+                draw as far as possible. None: no such care.
         """
         self.sizes = list(sizes)
         self.batch_size = batch_size
@@ -82,12 +84,10 @@ class MixedBatches(Sampler[list[int]]):
         self.epoch = epoch
 
     def __len__(self) -> int:
-        draws = len(self._schedule(np.random.default_rng(0)))
-        return (
-            draws // self._mix.datasets_per_batch
-            if self.drop_last
-            else -(-draws // self._mix.datasets_per_batch)
-        )
+        draws = [self.draws_of(size) for size in self.sizes]
+        total = len(draws) * min(draws) if self._mix.strategy == "round_robin" else sum(draws)
+        step = self._mix.datasets_per_batch
+        return total // step if self.drop_last else -(-total // step)
 
     def __iter__(self) -> Iterator[list[int]]:
         rng = np.random.default_rng((self._seed, self.epoch))
@@ -99,18 +99,31 @@ class MixedBatches(Sampler[list[int]]):
             if len(drawn) == step or not self.drop_last:
                 yield np.concatenate(drawn).tolist()
 
-    def _draws_of(self, size: int) -> int:
-        return size // self._draw if self.drop_last else -(-size // self._draw)
+    def draws_of(self, size: int) -> int:
+        """How many draws a set of this size gives before it is used up."""
+        whole, rest = divmod(size, self._draw)
+        return whole if self.drop_last else whole + (rest > 1 or (rest == 1 and whole == 0))
 
     def _schedule(self, rng: np.random.Generator) -> Rows:
-        """The set of each draw of an epoch; its length does not depend on rng."""
-        draws = np.array([self._draws_of(size) for size in self.sizes])
+        """The set of each draw of an epoch; consecutive draws make up a batch."""
+        draws = np.array([self.draws_of(size) for size in self.sizes])
+        step, total = self._mix.datasets_per_batch, int(draws.sum())
         if self._mix.strategy == "round_robin":
             return np.tile(np.arange(len(draws)), int(draws.min()))
-        if self._mix.strategy == "weighted" and draws.any():
-            weights = np.where(draws > 0, self._mix.weights, 0.0)
-            return rng.choice(len(draws), size=int(draws.sum()), p=weights / weights.sum())
-        return rng.permutation(np.repeat(np.arange(len(draws)), draws))
+        if self._mix.strategy == "weighted" and total:
+            shares = np.where(draws > 0, self._mix.weights, 0.0)
+            shares /= shares.sum()
+            if step == 1:
+                return rng.choice(len(draws), size=total, p=shares)
+            again = np.count_nonzero(shares) < step
+            batches = [
+                rng.choice(len(draws), size=step, replace=bool(again), p=shares)
+                for _ in range(-(-total // step))
+            ]
+            return np.concatenate(batches)[:total]
+        if step == 1:
+            return rng.permutation(np.repeat(np.arange(len(draws)), draws))
+        return _joined(draws, step, rng)
 
     def _stream(self, number: int) -> Iterator[Rows]:
         """Draws of one set, each row once, then all of them again in another order, without end."""
@@ -119,8 +132,31 @@ class MixedBatches(Sampler[list[int]]):
             order = rng.permutation(self.sizes[number])
             if self._text_keys is not None:
                 order = _spread_repeats(order, self._text_keys[number], self._draw)
-            for i in range(self._draws_of(len(order))):
-                yield order[i * self._draw : (i + 1) * self._draw] + self._starts[number]
+            draws = self.draws_of(len(order))
+            used = draws * self._draw if self.drop_last else len(order)
+            for i in range(draws):
+                stop = used if i == draws - 1 else (i + 1) * self._draw
+                yield order[i * self._draw : stop] + self._starts[number]
+
+
+def _joined(draws: Rows, step: int, rng: np.random.Generator) -> Rows:
+    """All draws, in an order where `step` consecutive ones are of different sets for as long as there are others.
+
+    The sets that have most left go first, which keeps others for them; then the batches are shuffled, all but a last
+    one that is not full.
+    """
+    left, batches = draws.copy(), []
+    while left.any():
+        batch: list[int] = []
+        while len(batch) < step and left.any():
+            others = np.where(np.isin(np.arange(len(left)), batch), 0, left)
+            chosen = int(np.argmax(others if others.any() else left))
+            left[chosen] -= 1
+            batch.append(chosen)
+        batches.append(batch)
+    whole = [batch for batch in batches if len(batch) == step]
+    shuffled = [whole[i] for i in rng.permutation(len(whole))] + batches[len(whole) :]
+    return np.array([number for batch in shuffled for number in batch], dtype=np.int64)
 
 
 def _spread_repeats(order: Rows, text_keys: NDArray[np.int64], batch: int) -> Rows:

@@ -1,4 +1,4 @@
-"""Pearson and Spearman as an `evaluate.Metric`, and the `compute_metrics` that transformers.Trainer calls.
+"""Pearson and Spearman as an `evaluate.Metric`, and a `compute_metrics` over it, as transformers.Trainer takes it.
 
 Shapes: N pairs, D dimensions.
 """
@@ -54,7 +54,7 @@ class Correlation(evaluate.Metric):  # type: ignore[misc]  # evaluate ships no t
         return {name: correlation(x, gold) for name, correlation in CORRELATIONS.items()}
 
 
-def correlate(similarities: Mapping[str, Floats], gold: Array) -> dict[str, float]:
+def _correlate(similarities: Mapping[str, Floats], gold: Array) -> dict[str, float]:
     """Every metric of CORRELATION_METRICS for similarities by name, each (N,), and gold scores (N,).
 
     Raises EvaluationError, naming the similarity, where a correlation is undefined.
@@ -73,7 +73,7 @@ def correlate(similarities: Mapping[str, Floats], gold: Array) -> dict[str, floa
 
 
 def compute_metrics(prediction: EvalPrediction) -> dict[str, float]:
-    """Correlations of embedded pairs with their gold scores, for transformers.Trainer.
+    """Correlations of embedded pairs with their gold scores: the figures of an sts task, for any Trainer.
 
     prediction.predictions is (u, v), both (N, D); prediction.label_ids the gold scores (N,). Gives
     pearson_S and spearman_S for each similarity S: cosine, dot, euclidean, manhattan.
@@ -95,4 +95,4 @@ def compute_metrics(prediction: EvalPrediction) -> dict[str, float]:
             f"expected one gold score for each of {len(left):,} pairs, found shape {gold.shape}; "
             "pass the score column as labels"
         )
-    return correlate(pair_similarities(left, right), gold)
+    return _correlate(pair_similarities(left, right), gold)

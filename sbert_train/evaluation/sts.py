@@ -3,13 +3,14 @@
 Shapes: N pairs.
 """
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from datasets import Dataset
+from transformers import EvalPrediction
 
 from sbert_train.errors import DataError, EvaluationError
-from sbert_train.evaluation.correlation import correlate
+from sbert_train.evaluation.correlation import compute_metrics
 from sbert_train.evaluation.encoding import Encode, encode_distinct
 from sbert_train.evaluation.metrics import is_constant, pair_similarities
 from sbert_train.evaluation.results import TaskResult
@@ -50,11 +51,12 @@ class StsTask:
     def evaluate(self, encode: Encode) -> TaskResult:
         """Embed both sides in their roles and correlate; EvaluationError, naming the set, if undefined."""
         try:
-            similarities = pair_similarities(
+            pair = (
                 encode_distinct(encode, self.sentence1, "sentence1"),
                 encode_distinct(encode, self.sentence2, "sentence2"),
             )
-            metrics = correlate(similarities, self.gold)
+            both: Any = pair  # the type of EvalPrediction knows no pairs
+            metrics = compute_metrics(EvalPrediction(predictions=both, label_ids=self.gold))
         except EvaluationError as error:
             raise EvaluationError(f"eval set {self.name!r}: {error}") from error
         return TaskResult(
@@ -66,5 +68,5 @@ class StsTask:
             unit="pairs",
             details={"pairs": len(self.gold)},
             fingerprint=self.fingerprint,
-            sample=PairSample(self.gold, similarities),
+            sample=PairSample(self.gold, pair_similarities(*pair)),
         )

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import torch
+from safetensors import SafetensorError
 from tokenizers import normalizers
 from torch import nn
 from transformers import AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
@@ -16,18 +17,26 @@ def load_backbone(layout: Layout, trust_remote_code: bool) -> tuple[PreTrainedMo
     """The backbone in float32 and its tokenizer, which lower-cases where the layout says so.
 
     Raises:
-        ModelError: transformers cannot load them, or only from pickled weights.
+        ModelError: transformers cannot load them, only from pickled weights, or only in part.
     """
     try:
-        backbone = AutoModel.from_pretrained(
+        backbone, report = AutoModel.from_pretrained(
             layout.backbone,
             use_safetensors=True,
             trust_remote_code=trust_remote_code,
             dtype=torch.float32,  # the weights that are trained; a stored half precision would be kept otherwise
+            output_loading_info=True,
         )
         tokenizer = AutoTokenizer.from_pretrained(layout.backbone, trust_remote_code=trust_remote_code)
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, RuntimeError, ImportError, SafetensorError) as error:
         raise ModelError(f"{layout.backbone}: transformers cannot load it: {_one_line(error)}") from error
+    # transformers would begin these at random, and no embedding depends on the pooler.
+    missing = sorted(name for name in report["missing_keys"] if not name.startswith("pooler."))
+    if missing:
+        raise ModelError(
+            f"{layout.backbone}: its weights lack {len(missing)} of those of {type(backbone).__name__} "
+            f"({', '.join(missing[:3])}{', ...' if len(missing) > 3 else ''}); they are those of another model"
+        )
     if layout.do_lower_case:
         # As part of the tokenizer it is saved with it, so that nobody has to remember the flag.
         backend = tokenizer.backend_tokenizer

@@ -91,6 +91,7 @@ class SentenceEncoder(nn.Module):
         max_length: int | None = None,
         head: HeadSpec | None = None,
         prompts: Mapping[str, str] | None = None,
+        similarity: str | None = None,
         packing: str = "auto",
         revision: str | None = None,
         trust_remote_code: bool = False,
@@ -104,10 +105,11 @@ class SentenceEncoder(nn.Module):
             base: Hub id, folder, or package://module/folder.
             head: a new head, randomly initialised, in place of the folder's own.
             prompts: role or prompt name -> text, added to those of the folder.
+            similarity: what the embeddings are to be compared with, see `layout.SIMILARITIES`.
             device: where to put it; None: a GPU where there is one, else the CPU.
 
         Raises:
-            ModelError: it cannot be found, verified or understood.
+            ModelError: it cannot be found, verified or understood; or two roles of one prompt name differ in it.
         """
         folder = resolve_model(str(base), revision=revision, trust_remote_code=trust_remote_code)
         layout = read_layout(folder)
@@ -117,7 +119,7 @@ class SentenceEncoder(nn.Module):
             head_module: nn.Sequential | None = make_head(head, backbone.config.hidden_size)
         else:
             head_module = head_from_layers(layout.head) if layout.head else None
-        named = {PROMPT_NAMES.get(name, name): text for name, text in (prompts or {}).items()}
+        named = _named_prompts(prompts or {})
         encoder = cls(
             backbone,
             tokenizer,
@@ -127,7 +129,7 @@ class SentenceEncoder(nn.Module):
             max_length=max_length or layout.max_length,
             prompts={**layout.prompts, **named},
             default_prompt_name=layout.default_prompt_name,
-            similarity=layout.similarity,
+            similarity=similarity or layout.similarity,
             packing=packing,
         )
         return encoder.to(device or ("cuda" if torch.cuda.is_available() else "cpu"))
@@ -200,12 +202,17 @@ class SentenceEncoder(nn.Module):
         """(N, D) float32 embeddings of the texts of a batch, in its order."""
         return self.embed(batch)
 
-    def embed(self, batch: TextBatch) -> Tensor:
-        """What `forward` does, out of reach of the autocast that accelerate wraps around `forward`."""
+    def embed(self, batch: TextBatch, *, normalize: bool | None = None) -> Tensor:
+        """What `forward` does, out of reach of the autocast that accelerate wraps around `forward`.
+
+        Args:
+            normalize: scale to length 1; None: as the model says.
+        """
         vectors = pooled(self.backbone, batch, self.pooling, self.way, self.pad_id)
         if self.head is not None:
             vectors = self.head(vectors)
-        return F.normalize(vectors.float(), dim=-1) if self.normalize else vectors.float()
+        scaled = self.normalize if normalize is None else normalize
+        return F.normalize(vectors.float(), dim=-1) if scaled else vectors.float()
 
     @overload
     def encode(
@@ -277,13 +284,11 @@ class SentenceEncoder(nn.Module):
                 for start in range(0, len(ids), batch_size):
                     chosen = longest_first[start : start + batch_size]
                     batch, places = pack([ids[i] for i in chosen])
-                    vectors = self.embed(batch.to(self.device))
+                    vectors = self.embed(batch.to(self.device), normalize=normalize)
                     embeddings[chosen] = vectors[torch.from_numpy(places).to(vectors.device)].cpu()
                     bar.update(len(chosen))
         finally:
             self.train(training)
-        if normalize and not self.normalize:
-            embeddings = F.normalize(embeddings, dim=-1)
         return embeddings if convert_to == "torch" else embeddings.numpy()
 
     def tokenize(self, texts: Sequence[str]) -> list[NDArray[np.int32]]:
@@ -335,6 +340,11 @@ class SentenceEncoder(nn.Module):
         layers = layers_of(self.backbone)
         if int(what) > len(layers):
             raise ModelError(f"model.freeze is {what}, but this backbone has {len(layers)} layers")
+        if int(what) == len(layers) and self.head is None:
+            raise ModelError(
+                f"model.freeze is {what}, all layers of this backbone, and there is no head: nothing is left to "
+                "train; freeze fewer, or add model.head"
+            )
         for layer in layers[: int(what)]:
             layer.requires_grad_(False)
 
@@ -355,3 +365,17 @@ class SentenceEncoder(nn.Module):
             np.array([words[(7 * n + 3 * i) % len(words)] for i in range(n)], dtype=np.int32) for n in lengths
         ]
         return pack(texts)[0].to(self.backbone.device)
+
+
+def _named_prompts(prompts: Mapping[str, str]) -> dict[str, str]:
+    """Prompt name -> text; positives and negatives are documents both, and have one prompt."""
+    named: dict[str, str] = {}
+    for role, text in prompts.items():
+        name = PROMPT_NAMES.get(role, role)
+        if named.setdefault(name, text) != text:
+            roles = [role for role in prompts if PROMPT_NAMES.get(role, role) == name]
+            raise ModelError(
+                f"prompts: {' and '.join(roles)} share the prompt {name!r}: expected one text, found "
+                f"{named[name]!r} and {text!r}"
+            )
+    return named

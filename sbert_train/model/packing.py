@@ -136,6 +136,8 @@ def why_not_packable(backbone: PreTrainedModel, batch: TextBatch, pad_id: int) -
         packed = _values_and_gradients(backbone, batch, "packed", pad_id)
     except NotPackable as reason:
         return str(reason)
+    except torch.OutOfMemoryError:  # says nothing about the architecture
+        raise
     except (
         TypeError,
         ValueError,

@@ -40,8 +40,8 @@ PACKAGED_MODELS: Mapping[str, PackagedModel] = {
 }
 """module/folder -> what its weights must be; a package that is not listed is used unverified."""
 
-HUB_FILES = ("*.json", "*.safetensors", "*.txt", "*.model")
-"""What is fetched from a Hub repository: configs, weights, vocabularies; no pickles, no code."""
+HUB_FILES = ("*.json", "*.safetensors", "*.txt", "*.model", "README.md", "LICENSE*", "NOTICE*")
+"""What is fetched from a Hub repository: configs, weights, vocabularies, terms; no pickles, no code."""
 
 OTHER_BACKENDS = ("onnx/*", "openvino/*", "coreml/*")
 
@@ -66,12 +66,16 @@ def resolve_model(
         trust_remote_code: fetch the Python files of a Hub repository too. Nothing is run here.
 
     Raises:
-        ModelError: nothing is there, the Hub cannot be reached, or the weights of a known package are others.
+        ModelError: nothing is there, the Hub cannot be reached, the weights of a known package are others, or a
+            revision is asked of what has none.
     """
+    folder = Path(base).expanduser() if base.startswith("~/") else Path(base)
+    local = base.startswith(PACKAGE) or (bool(base) and folder.is_dir())
+    if local and revision is not None:
+        raise ModelError(f"{base}: only a Hub id has revisions; leave model.revision ({revision}) out")
     if base.startswith(PACKAGE):
         return _from_package(base)
-    folder = Path(base).expanduser() if base.startswith("~/") else Path(base)
-    if base and folder.is_dir():
+    if local:
         return _from_folder(folder)
     if folder.is_file():
         raise ModelError(f"{base} is a file; expected the folder of a model, such as {folder.parent}")

@@ -6,6 +6,7 @@ from dataclasses import fields
 from difflib import get_close_matches
 from enum import Enum
 from math import isfinite
+from pathlib import Path
 from typing import Any, cast, get_type_hints
 
 import torch
@@ -52,7 +53,7 @@ def training_arguments(config: RunConfig, **forced: Any) -> TrainingArguments:
     dropped = EARLY_STOPPING_KEYS if _is_one_of_several() else (*EARLY_STOPPING_KEYS, "ddp_backend")
     values = {name: value for name, value in values.items() if name not in dropped}
     values |= {
-        "output_dir": f"{config.output_dir}/checkpoints",
+        "output_dir": str(Path(config.output_dir).expanduser() / "checkpoints"),
         "seed": config.seed,
         "data_seed": config.seed,
         "remove_unused_columns": False,  # it would drop the roles, which are no arguments of forward
@@ -162,9 +163,12 @@ def _choice(value: str, allowed: list[str]) -> str:
 
 def _when(config: RunConfig, given: Mapping[str, Any]) -> dict[str, Any]:
     """When to evaluate and to save: each epoch, or as `train` says for one of the two; and what is best."""
-    told = {"eval_strategy": given.get("eval_strategy"), "save_strategy": given.get("save_strategy")}
+    told = {
+        f"{what}_strategy": given.get(f"{what}_strategy", "steps" if f"{what}_steps" in given else None)
+        for what in ("eval", "save")
+    }
     if not config.data.eval:
-        return {"eval_strategy": "no", "save_strategy": "epoch"}
+        return {"eval_strategy": "no", "save_strategy": told["save_strategy"] or "epoch"}
     evaluate = told["eval_strategy"] or (
         told["save_strategy"] if told["save_strategy"] in ("steps", "epoch") else "epoch"
     )
@@ -215,6 +219,15 @@ def _misfits(config: RunConfig, values: Mapping[str, Any]) -> list[str]:
         problems.append(
             f"train.save_strategy: expected {values['eval_strategy']}, as eval_strategy, so that the best model can be "
             f"kept, found {values['save_strategy']}; or set load_best_model_at_end: false"
+        )
+    problems += [
+        f"train.{what}_steps: needs train.{what}_strategy: steps, found {values[f'{what}_strategy']}"
+        for what in ("eval", "save")
+        if f"{what}_steps" in config.train and values[f"{what}_strategy"] != "steps"
+    ]
+    if values.get("dataloader_persistent_workers") and not values.get("dataloader_num_workers"):
+        problems.append(
+            "train.dataloader_persistent_workers: needs train.dataloader_num_workers of at least 1"
         )
     patience, threshold = EARLY_STOPPING_KEYS
     if patience in values and not values.get("load_best_model_at_end"):

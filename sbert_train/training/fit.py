@@ -8,9 +8,10 @@ from transformers import TrainingArguments, set_seed
 
 from sbert_train.config import RunConfig, dump_config
 from sbert_train.data.collator import collate
-from sbert_train.errors import ConfigError
+from sbert_train.errors import ConfigError, TrainingError
 from sbert_train.evaluation.compare import Comparison, before_after
 from sbert_train.evaluation.results import TaskResult
+from sbert_train.model.encoder import SentenceEncoder
 from sbert_train.objectives.registry import make_objective
 from sbert_train.training.arguments import early_stopping, training_arguments
 from sbert_train.training.callbacks import JsonLog, ProgressBar
@@ -22,12 +23,16 @@ from sbert_train.training.trainer import SentenceTrainer
 
 Say = Callable[[str], None]
 
+_TRIED_ROWS = 32  # of the first batch, packed and padded: enough to tell, whatever the size of a batch
+
 
 @dataclass(frozen=True)
 class FitResult:
     """What a run leaves behind."""
 
     folder: RunFolder
+    base: str
+    """The base model, as the configuration names it."""
     comparison: Comparison | None
     """The base model and the tuned one on the eval sets; None where there are none."""
     first_process: bool
@@ -44,7 +49,7 @@ def fit(config: RunConfig, *, overwrite: bool = False, say: Say = print) -> FitR
     Raises:
         SbertTrainError: the configuration, the data or the model is not as it must be.
     """
-    folder, config_text = RunFolder(Path(config.output_dir)), dump_config(config)
+    folder, config_text = RunFolder(Path(config.output_dir).expanduser()), dump_config(config)
     folder.require_usable(config_text, overwrite=overwrite)
     base = str(config.as_written(("model", "base"), config.model.base))
     args = training_arguments(config)
@@ -63,11 +68,11 @@ def fit(config: RunConfig, *, overwrite: bool = False, say: Say = print) -> FitR
             drop_last=args.dataloader_drop_last or args.world_size > 1,
         )
         eval_sets, tasks = load_tasks(config.data.eval)
-    first_batch = collate(data.rows.__getitems__(next(iter(data.batches))))
-    encoder.choose_way(first_batch.to(args.device), config.engine.packing)
+    first_rows = data.rows.__getitems__(next(iter(data.batches)))
+    encoder.choose_way(collate(first_rows[:_TRIED_ROWS]).to(args.device), config.engine.packing)
     if first:
         folder.begin(config_text)
-        for line in plan_lines(base, encoder, objective, data, eval_sets, tasks, args, first_batch):
+        for line in plan_lines(base, encoder, objective, data, eval_sets, tasks, args, collate(first_rows)):
             say(line)
 
     stop_early = early_stopping(config)
@@ -84,17 +89,44 @@ def fit(config: RunConfig, *, overwrite: bool = False, say: Say = print) -> FitR
             *([stop_early] if stop_early else []),
         ],
     )
+    _require_optimizer(trainer)
     before = trainer.run_tasks()
     _require_selectable(args, before)
+    _require_comparable(before, config.seed)
     trained = trainer.train()
+    _require_finite(encoder)
+    if first:
+        encoder.save(folder.model)
     after = trainer.run_tasks()
 
     comparison = before_after(before, after, seed=config.seed) if tasks else None
     if first:
-        encoder.save(folder.model)
         write_report(folder, base, trainer, trained.metrics, (*data.sets, *eval_sets), comparison)
         write_card(folder, base, encoder, data.sets, comparison)
-    return FitResult(folder, comparison, first)
+    return FitResult(folder, base, comparison, first)
+
+
+def _require_comparable(before: Mapping[str, TaskResult], seed: int) -> None:
+    """An eval set too small for an interval is better known before training than after it."""
+    if before:
+        before_after(before, before, seed=seed)
+
+
+def _require_optimizer(trainer: SentenceTrainer) -> None:
+    """What torch or a missing package says to the optimizer's arguments is better heard before the baseline."""
+    try:
+        trainer.create_optimizer()
+    except (ValueError, ImportError, RuntimeError) as error:
+        raise ConfigError(f"train.optim: {' '.join(str(error).split())}") from error
+
+
+def _require_finite(encoder: SentenceEncoder) -> None:
+    """A run that diverged must not end as a model."""
+    if not all(bool(weights.isfinite().all()) for weights in encoder.parameters()):
+        raise TrainingError(
+            "training diverged: weights are no longer finite numbers; lower train.learning_rate, warm up for longer "
+            "(train.warmup_steps), or look for extreme scores in the data. No model was written"
+        )
 
 
 def _require_selectable(args: TrainingArguments, results: Mapping[str, TaskResult]) -> None:

@@ -42,6 +42,7 @@ def load_encoder(config: RunConfig, device: torch.device) -> SentenceEncoder:
         max_length=model.max_length,
         head=head,
         prompts=model.prompts,
+        similarity=getattr(config.objective, "similarity", "cosine"),
         packing=config.engine.packing,
         revision=model.revision,
         trust_remote_code=model.trust_remote_code,
@@ -97,11 +98,12 @@ def load_training_data(
             else None
         ),
     )
-    if len(batches) == 0:
-        sizes = ", ".join(f"{one.name} {len(one.rows):,}" for one in loaded)
-        raise DataError(
-            f"no batch of {batch_size:,} rows can be filled (rows: {sizes}); lower train.per_device_train_batch_size"
-        )
+    for one in loaded:
+        if not batches.draws_of(len(one.rows)):
+            raise DataError(
+                f"data set {one.name}: its {len(one.rows):,} rows do not fill the {batch_size // draws:,} that a batch "
+                "takes from it, so none would be used; lower train.per_device_train_batch_size"
+            )
     return TrainingData(loaded, MixedRows(tokenised), batches, unused)
 
 

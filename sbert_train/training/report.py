@@ -25,7 +25,8 @@ def write_report(
     """Write report.json.
 
         sbert_train: version     base: the model's base     seed
-        training: {steps, epochs, seconds, rows_per_second, mean_loss, best_step, best_metric}
+        training: {steps, epochs, seconds, rows_per_second, mean_loss, best_step,
+                   best_metric_name}
         data: [{set, read, kept, filtered, limited, dropped: {reason: rows}}, ...]
         evaluation: Comparison.to_json() of the models "before" and "after"; null without eval sets
 
@@ -33,6 +34,7 @@ def write_report(
     them. best_step is null when the last model was kept.
     """
     args, state = trainer.args, trainer.state
+    rows_per_step = trainer.batches.batch_size * args.gradient_accumulation_steps
     write_json(
         folder.report,
         {
@@ -43,10 +45,10 @@ def write_report(
                 "steps": state.global_step,
                 "epochs": state.epoch,
                 "seconds": trained["train_runtime"],
-                "rows_per_second": trained["train_samples_per_second"],
+                "rows_per_second": state.global_step * rows_per_step / trained["train_runtime"],
                 "mean_loss": trained["train_loss"],
                 "best_step": state.best_global_step if args.load_best_model_at_end else None,
-                "best_metric": args.metric_for_best_model,
+                "best_metric_name": args.metric_for_best_model,
             },
             "data": [{"set": one.name, **asdict(one.account)} for one in sets],
             "evaluation": comparison.to_json() if comparison else None,

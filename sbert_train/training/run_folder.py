@@ -1,6 +1,7 @@
 """A run's folder: what lies in it, and when a new run may use one that is there already."""
 
 import json
+import os
 import platform
 import shutil
 from dataclasses import dataclass
@@ -62,7 +63,10 @@ class RunFolder:
         Raises:
             ConfigError: it may not; the message says why.
         """
-        if not self.root.exists() or (self.root.is_dir() and not any(self.root.iterdir())):
+        if not self.root.exists():
+            self._require_makeable()
+            return
+        if self.root.is_dir() and not any(self.root.iterdir()):
             return
         if not self.root.is_dir():
             raise ConfigError(f"output_dir: {self.root} is a file; name a folder")
@@ -81,6 +85,14 @@ class RunFolder:
             raise ConfigError(
                 f"output_dir: {self.root} holds the checkpoints of an unfinished run; choose another folder, or pass "
                 "--overwrite to begin it again"
+            )
+
+    def _require_makeable(self) -> None:
+        parent = next(folder for folder in self.root.absolute().parents if folder.exists())
+        if not parent.is_dir() or not os.access(parent, os.W_OK):
+            why = "may not be written to" if parent.is_dir() else "is a file"
+            raise ConfigError(
+                f"output_dir: {self.root} cannot be made, as {parent} {why}; choose another folder"
             )
 
     def begin(self, config_text: str) -> None:

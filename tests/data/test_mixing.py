@@ -66,6 +66,31 @@ def test_a_batch_can_join_several_sets() -> None:
     assert all(owner(batch, sizes) == {0, 1} and len(batch) == 8 for batch in found)
 
 
+@pytest.mark.parametrize("strategy", ["proportional", "weighted"])
+def test_the_parts_of_a_batch_come_from_different_sets_while_there_are_others(strategy: str) -> None:
+    sizes = [40, 80, 56]
+    sampler = batches(sizes, 8, mix=Mix(strategy, 2, (1.0, 2.0, 1.0)), drop_last=True)  # type: ignore[arg-type]
+    found = list(sampler)
+    assert len(found) == 22  # 10 + 20 + 14 draws of 4 rows
+    assert all(len(owner(batch, sizes)) == 2 for batch in found)
+    if strategy == "proportional":
+        assert sorted(row for batch in found for row in batch) == list(range(176))
+
+
+def test_a_small_set_meets_a_large_one_throughout_the_epoch() -> None:
+    sizes = [64, 640]
+    found = [owner(batch, sizes) for batch in batches(sizes, 32, mix=Mix("proportional", 2))]
+    joined = [i for i, sets in enumerate(found) if sets == {0, 1}]
+    assert len(found) == 22 and len(joined) == 4  # as many as the small set has draws
+    assert max(joined) >= 11, "not all at the beginning"
+
+
+def test_a_row_is_never_alone_in_a_batch() -> None:
+    assert [len(batch) for batch in batches([33], 8)] == [8, 8, 8, 9]
+    assert [len(batch) for batch in batches([34], 8)] == [8, 8, 8, 8, 2]
+    assert [len(batch) for batch in batches([1], 8)] == [1]  # but there is no other
+
+
 def test_the_order_depends_on_seed_and_epoch_alone() -> None:
     one, same, other = batches([50, 20], 8), batches([50, 20], 8), batches([50, 20], 8, seed=8)
     first = list(one)

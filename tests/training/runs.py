@@ -49,7 +49,10 @@ def write_scored(folder: Path, count: int = 24, seed: int = 100) -> Path:
 
 
 def config(folder: Path, base: Path, **blocks: Any) -> RunConfig:
-    """A run of a few steps on triplets, evaluated on scored pairs; blocks take the place of their defaults."""
+    """A run of a few steps on triplets, evaluated on scored pairs; blocks take the place of their defaults.
+
+    In fp32 unless a test says otherwise: what it compares must not depend on whether the machine has bf16.
+    """
     train = {"per_device_train_batch_size": 8, "learning_rate": 1e-3, "logging_steps": 1}
     return RunConfig.model_validate(
         {
@@ -69,5 +72,6 @@ def config(folder: Path, base: Path, **blocks: Any) -> RunConfig:
             "objective": {"name": "in_batch_negatives"},
             **blocks,
             "train": {**train, **blocks.get("train", {})},
+            "engine": {"precision": "fp32", **blocks.get("engine", {})},
         }
     )

@@ -176,6 +176,15 @@ WRONG = [
     ("{early_stopping_threshold: 0.1}", ["train.early_stopping_threshold: needs early_stopping_patience"]),
     ("{report_to: wandbb}", ['train.report_to: "wandbb" is unknown or not installed', "here are: none"]),
     ("{report_to: null}", ["train.report_to: null is unknown"]),
+    (
+        "{eval_strategy: epoch, eval_steps: 3}",
+        ["train.eval_steps: needs train.eval_strategy: steps, found epoch"],
+    ),
+    ("{save_strategy: no, save_steps: 3}", ["train.save_steps: needs train.save_strategy: steps, found no"]),
+    (
+        "{dataloader_persistent_workers: yes}",
+        ["train.dataloader_persistent_workers: needs train.dataloader_num_workers"],
+    ),
     ("{torch_empty_cache_steps: 0}", ["train: `torch_empty_cache_steps` must be"]),
 ]
 
@@ -221,6 +230,13 @@ def test_our_tables_name_arguments_that_transformers_has() -> None:
     assert tables <= arguments._NAMES
     assert {use.split()[0] for use in RENAMED.values()} <= arguments._NAMES
     assert not set(RESERVED) & set(TRAIN_DEFAULTS)
+
+
+@pytest.mark.parametrize("name", ["eval_steps", "save_steps"])
+def test_a_number_of_steps_says_when_without_a_strategy(name: str) -> None:
+    args = training_arguments(config(f"{{{name}: 3}}"))
+    assert (args.eval_strategy, args.eval_steps) == ("steps", 3)
+    assert (args.save_strategy, args.save_steps) == ("steps", 3)
 
 
 def test_early_stopping_is_told_by_the_names_of_the_callback() -> None:

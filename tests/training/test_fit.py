@@ -16,11 +16,11 @@ from sentence_transformers import SentenceTransformer
 from transformers.trainer_utils import get_last_checkpoint
 
 from sbert_train.config import dump_config, load_config
-from sbert_train.errors import ConfigError, DataError, EvaluationError
+from sbert_train.errors import ConfigError, DataError, EvaluationError, TrainingError
 from sbert_train.model.encoder import SentenceEncoder
 from sbert_train.training import fit as fit_module
 from sbert_train.training.fit import FitResult, fit
-from tests.training.runs import config, write_scored, write_triplets
+from tests.training.runs import config, write_csv, write_scored, write_triplets
 
 
 @pytest.fixture(autouse=True)
@@ -144,7 +144,8 @@ def test_gradient_accumulation_of_a_regression_equals_the_large_batch(
 )
 def test_training_arguments_take_effect(tmp_path: Path, tiny_model: Path, train: dict[str, Any]) -> None:
     plain, _ = run(tmp_path, tiny_model, output_dir=str(tmp_path / "plain"))
-    result, _ = run(tmp_path, tiny_model, train=train)
+    engine = {"precision": "auto"} if "bf16" in train else {}
+    result, _ = run(tmp_path, tiny_model, train=train, engine=engine)
     found = losses(result)
     assert len(found) == train.get("max_steps", 6) and np.isfinite(found).all()
     if "gradient_checkpointing" in train or "dataloader_num_workers" in train:
@@ -270,8 +271,42 @@ def test_a_missing_role_is_told_with_the_columns_found(tmp_path: Path, tiny_mode
 
 def test_a_batch_larger_than_the_data_is_told(tmp_path: Path, tiny_model: Path) -> None:
     train = {"per_device_train_batch_size": 64, "dataloader_drop_last": True}
-    with pytest.raises(DataError, match=r"no batch of 64 rows can be filled \(rows: triplets0 48\)"):
+    with pytest.raises(DataError, match=r"triplets0: its 48 rows do not fill the 64 that a batch"):
         run(tmp_path, tiny_model, train=train)
+
+
+def test_a_run_that_diverged_writes_no_model(tmp_path: Path, tiny_model: Path) -> None:
+    data = config(tmp_path, tiny_model).data.model_dump() | {"eval": []}
+    train = {"learning_rate": 1e38, "max_grad_norm": 0}
+    with pytest.raises(
+        TrainingError, match=r"weights are no longer finite numbers; lower train.learning_rate"
+    ):
+        run(tmp_path, tiny_model, data=data, train=train)
+    assert not (tmp_path / "run" / "model").exists()
+
+
+def test_an_eval_set_too_small_for_an_interval_is_told_before_training(
+    tmp_path: Path, tiny_model: Path
+) -> None:
+    pairs = [("the cat sat", "a dog ran", 1.0), ("the bird ate", "a fish swam", 4.0)]
+    source = write_csv(tmp_path / "two.csv", ("sentence1", "sentence2", "score"), pairs)
+    data = config(tmp_path, tiny_model).data.model_dump()
+    data["eval"] = [{"name": "two", "task": "sts", "source": str(source)}]
+    with pytest.raises(EvaluationError, match=r"'two' has no bootstrap interval"):
+        run(tmp_path, tiny_model, data=data)
+    assert not (tmp_path / "run" / "log.jsonl").exists(), "no step was made"
+
+
+def test_what_the_optimizer_refuses_is_told_before_the_baseline(tmp_path: Path, tiny_model: Path) -> None:
+    with pytest.raises(ConfigError, match=r"train.optim: Invalid beta parameter at index 0: 2.0"):
+        run(tmp_path, tiny_model, train={"adam_beta1": 2.0})
+
+
+def test_the_similarity_of_the_objective_goes_with_the_model(tmp_path: Path, tiny_model: Path) -> None:
+    result, _ = run(
+        tmp_path, tiny_model, objective={"name": "in_batch_negatives", "similarity": "dot", "scale": 1}
+    )
+    assert SentenceEncoder.load(result.folder.model).similarity == "dot"
 
 
 def test_a_second_run_does_not_tokenise(

@@ -59,3 +59,13 @@ def test_beginning_removes_what_a_run_wrote_and_nothing_else(folder: RunFolder) 
         "notes.md",
     ]
     assert folder.config.read_text() == "seed: 2\n"
+
+
+def test_a_folder_that_cannot_be_made_is_told_before_the_run(tmp_path: Path) -> None:
+    (tmp_path / "pairs.csv").write_text("anchor,positive")
+    with pytest.raises(
+        ConfigError, match=r"output_dir: .*pairs.csv/run cannot be made, as .*pairs.csv is a file"
+    ):
+        RunFolder(tmp_path / "pairs.csv" / "run").require_usable("", overwrite=False)
+    RunFolder(tmp_path / "a" / "b").require_usable("", overwrite=False)
+    assert not (tmp_path / "a").exists(), "a check makes nothing"

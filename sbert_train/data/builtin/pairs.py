@@ -1,7 +1,7 @@
 """Held-out rows: two sentences and how close in meaning they are, 0 to 5, known because of how they were made."""
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sbert_train.data.builtin.frames import SWAPPED_SCORE, VARIED_SCORE, Frame, choose, contrasts, tell
@@ -95,8 +95,3 @@ def _with_stranger(
         return None
     second = pick(rng, tell(stranger.same, choose(stranger, next(choices(stranger, rng))), 5).sentences)
     return None if content(first) & content(second) else (first, second)
-
-
-def count_by_score(rows: Sequence[Pair]) -> Iterator[tuple[int, int]]:
-    """(score, number of rows), highest score first."""
-    return ((score, sum(row.score == score for row in rows)) for score in SCALE)
