@@ -46,41 +46,6 @@ class Estimate:
         return self.low > 0 or self.high < 0
 
 
-def interval(
-    result: TaskResult, metric: str | None = None, *, resamples: int = RESAMPLES, seed: int = 0
-) -> Estimate:
-    """A metric (the primary one unless named) with its bootstrap interval; the same for the same seed.
-
-    Raises EvaluationError if the task has no such metric, or too few resamples define it.
-    """
-    metric = _known(result, metric)
-    values = resampled_metrics([result.sample], [metric], resamples=resamples, seed=seed)
-    return estimate(result.metrics[metric], values[0, 0], f"{metric} of eval set {result.task!r}")
-
-
-def paired_difference(
-    result: TaskResult,
-    baseline: TaskResult,
-    metric: str | None = None,
-    *,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
-) -> Estimate:
-    """result minus baseline in a metric (the primary one unless named), with its paired interval.
-
-    Raises EvaluationError if the two are not of the same examples, the task has no such metric, or too
-    few resamples define it.
-    """
-    check_paired(result, baseline)
-    metric = _known(result, metric)
-    values = resampled_metrics([result.sample, baseline.sample], [metric], resamples=resamples, seed=seed)
-    return estimate(
-        result.metrics[metric] - baseline.metrics[metric],
-        values[0, 0] - values[1, 0],
-        f"{metric} of eval set {result.task!r}",
-    )
-
-
 def resampled_metrics(
     samples: Sequence[Sample], metrics: Sequence[str], *, resamples: int = RESAMPLES, seed: int = 0
 ) -> Floats:
@@ -118,16 +83,6 @@ def check_paired(result: TaskResult, baseline: TaskResult) -> None:
             f"eval set {result.task!r}: expected both models on the same examples, found {baseline.n:,} "
             f"{baseline.unit} and {result.n:,} {result.unit} that differ; evaluate both on one file"
         )
-
-
-def _known(result: TaskResult, metric: str | None) -> str:
-    metric = result.primary_metric if metric is None else metric
-    if metric not in result.metrics:
-        raise EvaluationError(
-            f"eval set {result.task!r}: expected a metric of {', '.join(result.metrics)}, found {metric!r}; "
-            "name one of them"
-        )
-    return metric
 
 
 def _counts(generator: np.random.Generator, resamples: int, size: int) -> Floats:

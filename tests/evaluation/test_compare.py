@@ -9,11 +9,11 @@ import pytest
 from datasets import Dataset
 
 from sbert_train.errors import EvaluationError
-from sbert_train.evaluation.bootstrap import interval, paired_difference
 from sbert_train.evaluation.compare import Comparison, before_after, compare
 from sbert_train.evaluation.encoding import Encode
 from sbert_train.evaluation.results import TaskResult
 from sbert_train.evaluation.tasks import make_task
+from tests.evaluation.intervals import interval, paired_difference
 
 TEXTS = [f"text {number}" for number in range(40)]
 STS = Dataset.from_dict(
