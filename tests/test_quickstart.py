@@ -18,7 +18,7 @@ pytestmark = [
 def test_the_quickstart_gains_on_contrast_beyond_chance() -> None:
     report = json.loads((RUN / "report.json").read_text())
     gain = report["evaluation"]["tasks"][0]["differences"]["after"]["spearman_cosine"]
-    assert gain["value"] > 0.05 and gain["low"] > 0
+    assert gain["value"] > 0.1 and gain["low"] > 0
 
 
 def test_the_tuned_model_finds_the_paraphrase_that_shares_no_words() -> None:

@@ -30,8 +30,8 @@ def write_report(
         data: [{set, read, kept, filtered, limited, dropped: {reason: rows}}, ...]
         evaluation: Comparison.to_json() of the models "before" and "after"; null without eval sets
 
-    seconds are those from the first step to the last, with evaluations and checkpoints; rows_per_second are over
-    them. best_step is null when the last model was kept.
+    seconds are those from the first step to the last, with evaluations and checkpoints; rows_per_second is the steps
+    times the rows of a full step, over those seconds. best_step is null when the last model was kept.
     """
     args, state = trainer.args, trainer.state
     rows_per_step = trainer.batches.batch_size * args.gradient_accumulation_steps
