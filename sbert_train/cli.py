@@ -63,7 +63,11 @@ def fit(
     config: ConfigOption,
     overrides: Overrides = None,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace another or unfinished run in the same output_dir.")
+        bool,
+        typer.Option(
+            "--overwrite",
+            help="Replace another or unfinished run in the same output_dir; the same run is repeated without it.",
+        ),
     ] = False,
 ) -> None:
     """Fine-tune a model, and measure it against the one it came from."""

@@ -35,6 +35,11 @@ class TextBatch:
     index: Mapping[str, Tensor]
     labels: Tensor | None = None
 
+    @property
+    def rows(self) -> int:
+        """B."""
+        return len(next(iter(self.index.values())))
+
     def to(self, device: torch.device | str, non_blocking: bool = False) -> "TextBatch":
         """The same batch on another device (the signature that accelerate calls)."""
 

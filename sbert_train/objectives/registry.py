@@ -1,7 +1,8 @@
 """The objectives by name, each with the roles that its rows must have."""
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from math import inf
 from typing import Any
 
 from torch import Tensor
@@ -21,12 +22,14 @@ class Objective:
         needs: roles that every row must have.
         takes: roles that it uses when they are there.
         batch_is_negatives: other rows of the batch serve as negatives, so a text should not occur twice in it.
+        score_range: the lowest and highest score that it can be trained towards.
     """
 
     function: Callable[..., Tensor]
     needs: tuple[str, ...]
     takes: tuple[str, ...] = ()
     batch_is_negatives: bool = False
+    score_range: tuple[float, float] = (-inf, inf)
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def __call__(self, batch: RoleEmbeddings) -> Tensor:
@@ -52,11 +55,13 @@ OBJECTIVES: dict[str, Objective] = {
     "in_batch_negatives": Objective(
         in_batch_negatives, needs=("anchor", "positive"), takes=("negative",), batch_is_negatives=True
     ),
-    "cosine_regression": Objective(cosine_regression, needs=("sentence1", "sentence2", "score")),
+    "cosine_regression": Objective(
+        cosine_regression, needs=("sentence1", "sentence2", "score"), score_range=(-1.0, 1.0)
+    ),
 }
 
 
 def make_objective(name: str, **options: Any) -> Objective:
     """The objective of that name with these options (keyword arguments of its function)."""
     chosen = OBJECTIVES[name]
-    return Objective(chosen.function, chosen.needs, chosen.takes, chosen.batch_is_negatives, options)
+    return replace(chosen, options=options)

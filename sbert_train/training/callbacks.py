@@ -49,17 +49,18 @@ class ProgressBar(TrainerCallback):
         if not state.is_world_process_zero:
             return
         logs = logs or {}
+        new: dict[str, str] = {}
         if "loss" in logs:
-            self._shown["loss"] = f"{logs['loss']:.4f}"
-            self._shown["lr"] = f"{logs['learning_rate']:.1e}"
+            new |= {"loss": f"{logs['loss']:.4f}", "lr": f"{logs['learning_rate']:.1e}"}
         if self._watched is not None and self._watched in logs:
-            self._shown[self._watched.removeprefix("eval_")] = f"{logs[self._watched]:.4f}"
-        elif "loss" not in logs:
+            new[self._watched.removeprefix("eval_")] = f"{logs[self._watched]:.4f}"
+        if not new:
             return
         if self._bar is not None:
+            self._shown |= new
             self._bar.set_postfix(self._shown)
         else:
-            shown = "  ".join(f"{name} {value}" for name, value in self._shown.items())
+            shown = "  ".join(f"{name} {value}" for name, value in new.items())
             print(f"step {state.global_step}/{state.max_steps}  {shown}", file=self._stream, flush=True)
 
     def on_train_end(

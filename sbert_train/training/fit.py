@@ -50,9 +50,9 @@ def fit(config: RunConfig, *, overwrite: bool = False, say: Say = print) -> FitR
         SbertTrainError: the configuration, the data or the model is not as it must be.
     """
     folder, config_text = RunFolder(Path(config.output_dir).expanduser()), dump_config(config)
+    args = training_arguments(config)
     folder.require_usable(config_text, overwrite=overwrite)
     base = str(config.as_written(("model", "base"), config.model.base))
-    args = training_arguments(config)
     first = args.process_index == 0
     set_seed(config.seed)
 
@@ -92,24 +92,23 @@ def fit(config: RunConfig, *, overwrite: bool = False, say: Say = print) -> FitR
     _require_optimizer(trainer)
     before = trainer.run_tasks()
     _require_selectable(args, before)
-    _require_comparable(before, config.seed)
     trained = trainer.train()
     _require_finite(encoder)
     if first:
         encoder.save(folder.model)
+        if args.load_best_model_at_end:
+            state, metric = trainer.state, args.metric_for_best_model
+            say(
+                f"kept       the model of step {state.best_global_step} of {state.global_step}, the best by {metric}"
+            )
     after = trainer.run_tasks()
 
-    comparison = before_after(before, after, seed=config.seed) if tasks else None
+    comparison = before_after(before, after) if tasks else None
     if first:
         write_report(folder, base, trainer, trained.metrics, (*data.sets, *eval_sets), comparison)
         write_card(folder, base, encoder, data.sets, comparison)
+    trainer.accelerator.wait_for_everyone()  # a process that left first could leave others waiting for ever
     return FitResult(folder, base, comparison, first)
-
-
-def _require_comparable(before: Mapping[str, TaskResult], seed: int) -> None:
-    """An eval set too small for an interval is better known before training than after it."""
-    if before:
-        before_after(before, before, seed=seed)
 
 
 def _require_optimizer(trainer: SentenceTrainer) -> None:

@@ -76,13 +76,12 @@ def _objective(objective: Objective) -> str:
 
 def _batches(data: TrainingData, objective: Objective, args: TrainingArguments, batch: TextBatch) -> str:
     accumulated = args.gradient_accumulation_steps
-    text = f"{len(data.batches):,} an epoch, of {data.batches.batch_size} rows"
+    most = min(data.batches.batch_size, len(data.rows))
+    text = f"{len(data.batches):,} an epoch, of {most} rows"
     if accumulated > 1:
         text += f", {accumulated} to a step"
     if objective.batch_is_negatives:
-        shared = (
-            data.batches.batch_size if objective.options.get("gather") else args.per_device_train_batch_size
-        )
+        shared = most if objective.options.get("gather") else min(args.per_device_train_batch_size, most)
         hard = batch.index["negative"].shape[1] * shared if "negative" in batch.index else 0
         text += (
             f"; each anchor sees {shared - 1} in-batch" + (f" and {hard} hard" if hard else "") + " negatives"

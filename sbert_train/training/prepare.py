@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import datasets
+import numpy as np
 import torch
 
 from sbert_train.config import EvalSet, RunConfig, TrainSet
@@ -75,6 +76,7 @@ def load_training_data(
     tokenised, unused = [], {}
     for one in loaded:
         roles = objective.roles_of(one.name, one.rows.column_names)
+        _require_fitting(one, roles, objective)
         unused[one.name] = tuple(role for role in one.rows.column_names if role not in roles)
         tokenised.append(
             tokenise(
@@ -127,6 +129,24 @@ def _load(one: TrainSet | EvalSet) -> LoadedSet:
         score_range=one.score_range,
         limit=one.limit,
     )
+
+
+def _require_fitting(one: LoadedSet, roles: Sequence[str], objective: Objective) -> None:
+    """What the objective cannot be trained on, though its roles are there."""
+    if objective.batch_is_negatives and len(one.rows) < 2:
+        raise DataError(
+            f"data set {one.name}: expected at least two rows, for the texts of other rows are the negatives, found "
+            f"{len(one.rows)}"
+        )
+    if "score" in roles:
+        scores = np.asarray(one.rows["score"][:])
+        low, high = objective.score_range
+        if scores.min() < low or scores.max() > high:
+            raise DataError(
+                f"data set {one.name}: its scores reach from {scores.min():g} to {scores.max():g}, but objective "
+                f"{objective.function.__name__} takes {low:g} to {high:g}; set score_range to the ends of your scale, "
+                "such as [0, 5]"
+            )
 
 
 def _require_same_shape(loaded: Sequence[LoadedSet], tokenised: Sequence[datasets.Dataset]) -> None:

@@ -30,11 +30,10 @@ def write_report(
         data: [{set, read, kept, filtered, limited, dropped: {reason: rows}}, ...]
         evaluation: Comparison.to_json() of the models "before" and "after"; null without eval sets
 
-    seconds are those from the first step to the last, with evaluations and checkpoints; rows_per_second is the steps
-    times the rows of a full step, over those seconds. best_step is null when the last model was kept.
+    seconds are those from the first step to the last, with evaluations and checkpoints; rows_per_second are over
+    them. best_step is null when the last model was kept.
     """
     args, state = trainer.args, trainer.state
-    rows_per_step = trainer.batches.batch_size * args.gradient_accumulation_steps
     write_json(
         folder.report,
         {
@@ -45,7 +44,7 @@ def write_report(
                 "steps": state.global_step,
                 "epochs": state.epoch,
                 "seconds": trained["train_runtime"],
-                "rows_per_second": state.global_step * rows_per_step / trained["train_runtime"],
+                "rows_per_second": trainer.rows_seen / trained["train_runtime"],
                 "mean_loss": trained["train_loss"],
                 "best_step": state.best_global_step if args.load_best_model_at_end else None,
                 "best_metric_name": args.metric_for_best_model,

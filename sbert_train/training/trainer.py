@@ -64,6 +64,8 @@ class SentenceTrainer(Trainer):
         self.batches = batches
         self.objective: Objective = objective
         self.tasks = tuple(tasks)
+        self.rows_seen = 0
+        """Rows of all processes that a loss was computed of."""
 
     def compute_loss(
         self,
@@ -74,6 +76,7 @@ class SentenceTrainer(Trainer):
     ) -> Any:
         """The objective of the embeddings of a batch; the mean over its rows, which Trainer scales for accumulation."""
         batch: TextBatch = inputs[BATCH]
+        self.rows_seen += batch.rows * self.args.world_size
         embeddings = model(batch)
         loss = self.objective(RoleEmbeddings.of(batch, embeddings))
         return (loss, embeddings) if return_outputs else loss

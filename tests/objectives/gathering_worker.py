@@ -6,8 +6,10 @@ from pathlib import Path
 
 import torch
 import torch.distributed as dist
+from torch import Tensor
 from torch.nn.parallel import DistributedDataParallel
 
+from sbert_train.data.batch import TextBatch
 from sbert_train.objectives.embeddings import RoleEmbeddings
 from sbert_train.objectives.in_batch_negatives import in_batch_negatives
 from tests.objectives.test_gathering import OPTIONS, make_batch
@@ -20,20 +22,25 @@ def main(output: Path) -> None:
     batch = make_batch()
     rows = len(batch.index["anchor"]) // world
     own = {role: texts[rank * rows : (rank + 1) * rows] for role, texts in batch.index.items()}
-    results = {}
-    for name, options in OPTIONS.items():
-        encoder = make_encoder().eval()
-        model = DistributedDataParallel(encoder)
-        part = replace(batch, index=own)
-        loss = in_batch_negatives(RoleEmbeddings.of(part, model(part)), **options)  # type: ignore[arg-type]
-        loss.backward()
-        total = loss.detach().clone()
-        dist.all_reduce(total)
-        gradients = [p.grad for p in encoder.parameters() if p.requires_grad]
-        results[name] = (total / world, gradients)
+    part = replace(batch, index=own)
+    results = {name: loss_and_gradients(part, options) for name, options in OPTIONS.items()}
     if rank == 0:
         torch.save(results, output)
+    # Gloo's threads still let go of tensors, for which they need Python's lock; ending the group with the lock held
+    # would then wait for ever. While this waits they are done with it.
+    dist.barrier()
     dist.destroy_process_group()
+
+
+def loss_and_gradients(part: TextBatch, options: dict[str, object]) -> tuple[Tensor, list[Tensor | None]]:
+    """The mean loss over the processes, and the gradients that DDP has averaged."""
+    encoder = make_encoder().eval()
+    model = DistributedDataParallel(encoder)
+    loss = in_batch_negatives(RoleEmbeddings.of(part, model(part)), **options)  # type: ignore[arg-type]
+    loss.backward()
+    total = loss.detach().clone()
+    dist.all_reduce(total)
+    return total / dist.get_world_size(), [p.grad for p in encoder.parameters() if p.requires_grad]
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ def test_two_processes_equal_one_with_the_double_batch(tmp_path: Path) -> None:
     worker = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     worker += ["-m", "tests.objectives.gathering_worker", str(output)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
-    finished = subprocess.run(worker, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120)
+    finished = subprocess.run(worker, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300)
     assert finished.returncode == 0, finished.stderr
     found = torch.load(output, weights_only=True)
 

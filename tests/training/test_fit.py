@@ -20,7 +20,7 @@ from sbert_train.errors import ConfigError, DataError, EvaluationError, Training
 from sbert_train.model.encoder import SentenceEncoder
 from sbert_train.training import fit as fit_module
 from sbert_train.training.fit import FitResult, fit
-from tests.training.runs import config, write_csv, write_scored, write_triplets
+from tests.training.runs import config, write_scored, write_triplets
 
 
 @pytest.fixture(autouse=True)
@@ -285,18 +285,6 @@ def test_a_run_that_diverged_writes_no_model(tmp_path: Path, tiny_model: Path) -
     assert not (tmp_path / "run" / "model").exists()
 
 
-def test_an_eval_set_too_small_for_an_interval_is_told_before_training(
-    tmp_path: Path, tiny_model: Path
-) -> None:
-    pairs = [("the cat sat", "a dog ran", 1.0), ("the bird ate", "a fish swam", 4.0)]
-    source = write_csv(tmp_path / "two.csv", ("sentence1", "sentence2", "score"), pairs)
-    data = config(tmp_path, tiny_model).data.model_dump()
-    data["eval"] = [{"name": "two", "task": "sts", "source": str(source)}]
-    with pytest.raises(EvaluationError, match=r"'two' has no bootstrap interval"):
-        run(tmp_path, tiny_model, data=data)
-    assert not (tmp_path / "run" / "log.jsonl").exists(), "no step was made"
-
-
 def test_what_the_optimizer_refuses_is_told_before_the_baseline(tmp_path: Path, tiny_model: Path) -> None:
     with pytest.raises(ConfigError, match=r"train.optim: Invalid beta parameter at index 0: 2.0"):
         run(tmp_path, tiny_model, train={"adam_beta1": 2.0})
@@ -307,6 +295,32 @@ def test_the_similarity_of_the_objective_goes_with_the_model(tmp_path: Path, tin
         tmp_path, tiny_model, objective={"name": "in_batch_negatives", "similarity": "dot", "scale": 1}
     )
     assert SentenceEncoder.load(result.folder.model).similarity == "dot"
+
+
+def test_scores_that_no_cosine_can_reach_are_refused(tmp_path: Path, tiny_model: Path) -> None:
+    data = config(tmp_path, tiny_model).data.model_dump()
+    data["train"] = [{"name": "scored", "source": str(write_scored(tmp_path))}]
+    with pytest.raises(
+        DataError, match=r"scored: its scores reach from 0 to 5, but .* takes -1 to 1; set score_range"
+    ):
+        run(tmp_path, tiny_model, data=data, objective={"name": "cosine_regression"})
+
+
+def test_one_row_has_no_negatives(tmp_path: Path, tiny_model: Path) -> None:
+    data = config(tmp_path, tiny_model).data.model_dump()
+    data["train"][0]["limit"] = 1
+    with pytest.raises(DataError, match=r"triplets0: expected at least two rows"):
+        run(tmp_path, tiny_model, data=data)
+
+
+def test_what_is_told_of_a_set_smaller_than_a_batch_is_true(tmp_path: Path, tiny_model: Path) -> None:
+    result, lines = run(tmp_path, tiny_model, train={"per_device_train_batch_size": 64, "max_steps": 2})
+    assert "batches    1 an epoch, of 48 rows; each anchor sees 47 in-batch and 48 hard negatives" in lines
+    training = json.loads(result.folder.report.read_text())["training"]
+    assert training["rows_per_second"] * training["seconds"] == pytest.approx(96)
+    assert lines[-1].startswith(
+        f"kept       the model of step {training['best_step']} of 2, the best by eval_pairs_"
+    )
 
 
 def test_a_second_run_does_not_tokenise(
