@@ -46,6 +46,7 @@ class ProgressBar(TrainerCallback):
         logs: Mapping[str, float] | None = None,
         **kwargs: Any,
     ) -> None:
+        """Show the loss, or the watched metric of an evaluation, whichever is new."""
         if not state.is_world_process_zero:
             return
         logs = logs or {}
@@ -85,6 +86,7 @@ class JsonLog(TrainerCallback):
         logs: Mapping[str, float] | None = None,
         **kwargs: Any,
     ) -> None:
+        """Append the entry, on the first process."""
         if state.is_world_process_zero:
             entry = {"step": state.global_step, "epoch": state.epoch, **(logs or {})}
             with self._path.open("a", encoding="utf-8") as file:

@@ -18,7 +18,7 @@ from sbert_train.model.attention import (
     packed_attention,
 )
 from sbert_train.model.packing import choose_way, padding_saved, pooled, set_attention
-from tests.tiny import ARCHITECTURES, VOCABULARY, make_backbone
+from tests.tiny import ARCHITECTURES, VOCABULARY, make_backbone, make_encoder
 
 LENGTHS = (1, 2, 3, 8, 8, 8, 9, 15, 23, 24, 40)
 PACKABLE = [name for name in ARCHITECTURES if name != "mpnet"]
@@ -175,3 +175,15 @@ def test_the_packed_function_is_known_to_transformers() -> None:
     from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
     assert PACKED in ALL_ATTENTION_FUNCTIONS and PACKED in ALL_MASK_ATTENTION_FUNCTIONS
+
+
+def test_a_lack_of_memory_is_not_taken_for_an_architecture_that_cannot(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def no_memory(*_: object) -> None:
+        raise torch.OutOfMemoryError("the device is full")
+
+    encoder = make_encoder()
+    monkeypatch.setattr("sbert_train.model.packing.pooled", no_memory)
+    with pytest.raises(torch.OutOfMemoryError, match="the device is full"):
+        encoder.choose_way(encoder._probe(), "auto")
