@@ -1,6 +1,7 @@
 """The sentence encoder: one backbone, a pooling, a head and a normalisation, shared by all texts of a batch.
 
-N texts, T tokens of all texts, H dimensions of the backbone, D dimensions of an embedding.
+N distinct texts of a batch, B rows, K negatives of a row, T tokens of all texts, H dimensions of the backbone,
+D dimensions of an embedding.
 """
 
 from collections.abc import Mapping, Sequence
@@ -198,17 +199,30 @@ class SentenceEncoder(nn.Module):
             ) from reason
         set_attention(self.backbone, self.way, self._padded_attention)
 
-    def forward(self, batch: TextBatch) -> Tensor:
-        """(N, D) float32 embeddings of the texts of a batch, in its order."""
-        return self.embed(batch)
+    def forward(self, batch: TextBatch) -> dict[str, Tensor]:
+        """The embeddings of a batch by role: (B, D) float32, or (B, K, D) for `negative`."""
+        return self.from_pooled(self.pool(batch), batch)
+
+    def pool(self, batch: TextBatch) -> Tensor:
+        """(N, H) float32: the pooled vector of each distinct text of a batch, which is all of the backbone's work."""
+        return pooled(self.backbone, batch, self.pooling, self.way, self.pad_id)
+
+    def from_pooled(self, vectors: Tensor, batch: TextBatch) -> dict[str, Tensor]:
+        """What `forward` gives, from the (N, H) pooled vectors of the batch's texts."""
+        embeddings = self.embed_pooled(vectors)
+        return {role: embeddings[texts] for role, texts in batch.index.items()}
 
     def embed(self, batch: TextBatch, *, normalize: bool | None = None) -> Tensor:
-        """What `forward` does, out of reach of the autocast that accelerate wraps around `forward`.
+        """(N, D) float32 embeddings of the distinct texts of a batch, in its order; accelerate's autocast, which it
+        wraps around `forward`, does not reach this."""
+        return self.embed_pooled(self.pool(batch), normalize=normalize)
+
+    def embed_pooled(self, vectors: Tensor, *, normalize: bool | None = None) -> Tensor:
+        """Pooled vectors (..., H) -> embeddings (..., D) float32.
 
         Args:
             normalize: scale to length 1; None: as the model says.
         """
-        vectors = pooled(self.backbone, batch, self.pooling, self.way, self.pad_id)
         if self.head is not None:
             vectors = self.head(vectors)
         scaled = self.normalize if normalize is None else normalize

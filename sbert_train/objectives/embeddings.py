@@ -26,10 +26,10 @@ class RoleEmbeddings:
     labels: Tensor | None = None
 
     @classmethod
-    def of(cls, batch: TextBatch, embeddings: Tensor) -> "RoleEmbeddings":
-        """Sort the (N, D) embeddings of a batch's distinct texts into its rows."""
+    def of(cls, batch: TextBatch, vectors: Mapping[str, Tensor]) -> "RoleEmbeddings":
+        """The embeddings that an encoder gave the rows of a batch, with the keys of their texts."""
         return cls(
-            vectors={role: embeddings[texts] for role, texts in batch.index.items()},
+            vectors=vectors,
             text_keys={role: batch.text_keys[texts] for role, texts in batch.index.items()},
             labels=batch.labels,
         )

@@ -77,9 +77,9 @@ class SentenceTrainer(Trainer):
         """The objective of the embeddings of a batch; the mean over its rows, which Trainer scales for accumulation."""
         batch: TextBatch = inputs[BATCH]
         self.rows_seen += batch.rows * self.args.world_size
-        embeddings = model(batch)
-        loss = self.objective(RoleEmbeddings.of(batch, embeddings))
-        return (loss, embeddings) if return_outputs else loss
+        vectors = model(batch)
+        loss = self.objective(RoleEmbeddings.of(batch, vectors))
+        return (loss, vectors) if return_outputs else loss
 
     def get_train_dataloader(self) -> DataLoader[Any]:
         """Batches in the order of `self.batches`, prepared by accelerate so that they can be resumed and shared out."""

@@ -40,13 +40,17 @@ def test_the_options_of_the_configuration_are_those_of_the_function(name: str) -
     assert make_objective(name, **defaults).options == defaults
 
 
-def test_rows_get_the_embeddings_of_their_texts() -> None:
+def test_rows_get_the_keys_of_their_texts() -> None:
     import numpy as np
 
     one, two = np.array([1, 2, 3], np.int32), np.array([4], np.int32)
     batch = collate([{"anchor": one, "negative": [two, one]}, {"anchor": two, "negative": [two, two]}])
-    embeddings = torch.tensor([[10.0], [20.0]])  # of the shorter text, then of the longer
-    found = RoleEmbeddings.of(batch, embeddings)
-    assert found.vectors["anchor"].tolist() == [[20.0], [10.0]]
-    assert found.vectors["negative"].tolist() == [[[10.0], [20.0]], [[10.0], [10.0]]]
+    vectors = {"anchor": torch.zeros(2, 3), "negative": torch.zeros(2, 2, 3)}
+    found = RoleEmbeddings.of(batch, vectors)
+    assert found.vectors == vectors
+    assert {role: keys.shape for role, keys in found.text_keys.items()} == {
+        "anchor": (2,),
+        "negative": (2, 2),
+    }
     assert found.text_keys["anchor"][0] == found.text_keys["negative"][0, 1]
+    assert found.text_keys["anchor"][0] != found.text_keys["anchor"][1]
