@@ -1,7 +1,7 @@
 """Batches of embeddings for the tests of objectives, and how a loss is compared with that of another library."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import pytest
 import torch
@@ -21,7 +21,7 @@ def cos(degrees: float) -> float:
 
 
 def rows(
-    labels: Tensor | None = None, reference: dict[str, Tensor] | None = None, **vectors: Tensor
+    labels: Tensor | None = None, reference: Mapping[str, Tensor] | None = None, /, **vectors: Tensor
 ) -> RoleEmbeddings:
     """Rows of these vectors by role, whose texts are all different."""
     keys, start = {}, 0

@@ -42,7 +42,7 @@ def triplets(
 
 def test_distances_to_a_teacher_at_known_angles() -> None:
     reference = {"sentence1": 2 * at(60, 0), "sentence2": 2 * at(90, 45)}
-    batch = rows(reference=reference, sentence1=at(0, 0), sentence2=at(90, 90))
+    batch = rows(None, reference, sentence1=at(0, 0), sentence2=at(90, 90))
     cosines = [cos(60), 1.0, 1.0, cos(45)]
     squares = [
         1 + 4 - 4 * cosine for cosine in cosines
@@ -67,8 +67,8 @@ def test_values_and_gradients_equal_those_of_sentence_transformers(distance: Any
 def test_the_references_of_other_roles_play_no_part() -> None:
     ours, teacher = random_vectors((B, D)), random_vectors((B, D), (B, D), seed=1)
     reference = {"anchor": teacher[0], "positive": teacher[1]}
-    found = embedding_distillation(rows(reference=reference, anchor=ours[0]))
-    expected = embedding_distillation(rows(reference={"anchor": teacher[0]}, anchor=ours[0]))
+    found = embedding_distillation(rows(None, reference, anchor=ours[0]))
+    expected = embedding_distillation(rows(None, {"anchor": teacher[0]}, anchor=ours[0]))
     assert found.item() == expected.item() > 0
 
 
@@ -86,7 +86,7 @@ def test_an_encoder_that_equals_its_teacher_has_no_loss_and_finite_gradients() -
     [({}, "none"), ({"anchor": torch.ones(B, 12)}, r"\{'anchor': \(6, 12\)\}")],
 )
 def test_a_teacher_of_other_dimensions_is_told(reference: dict[str, Tensor], found: str) -> None:
-    batch = rows(reference=reference, anchor=torch.ones(B, D))
+    batch = rows(None, reference, anchor=torch.ones(B, D))
     with pytest.raises(
         ModelError, match=rf"expected embeddings of a teacher .*\(6, 8\).*; found {found}\. .* projected"
     ):
