@@ -108,7 +108,8 @@ def principal_components(embeddings: NDArray[np.floating], dimension: int) -> ND
         dimension: D, at most Dr.
 
     Returns:
-        (Dr, D) float32 with orthonormal columns, the direction of the largest variance first.
+        (Dr, D) float32 with orthonormal columns, the direction of the largest variance first, so that its first d
+        columns are the projection to d dimensions.
 
     Raises:
         ModelError: D > Dr.

@@ -4,11 +4,13 @@ B rows, K negatives of a row, D dimensions, Dr dimensions of a reference.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from torch import Tensor
+from torch.nn import functional as F
 
 from sbert_train.data.batch import TextBatch
+from sbert_train.errors import ModelError
 
 
 @dataclass(frozen=True)
@@ -36,3 +38,27 @@ class RoleEmbeddings:
             text_keys={role: batch.text_keys[texts] for role, texts in batch.index.items()},
             labels=batch.labels,
         )
+
+    def truncated(self, dimension: int, *, cut_reference: bool = False) -> "RoleEmbeddings":
+        """The same rows with the first dimensions of every vector, scaled to length 1.
+
+        Args:
+            cut_reference: do likewise with the reference: a teacher whose vectors these are to equal has to be cut,
+                a guide that is asked for similarities stays whole.
+
+        Raises:
+            ModelError: the vectors to be cut have fewer dimensions.
+        """
+
+        def cut(rows: Mapping[str, Tensor]) -> dict[str, Tensor]:
+            for role, vectors in rows.items():
+                width = vectors.shape[-1]
+                if width < dimension:
+                    raise ModelError(
+                        f"matryoshka: expected embeddings of at least {dimension} dimensions; found {width} in the "
+                        f"role {role}; name no more dimensions than that"
+                    )
+            return {role: F.normalize(vectors[..., :dimension], dim=-1) for role, vectors in rows.items()}
+
+        reference = cut(self.reference) if cut_reference else self.reference
+        return replace(self, vectors=cut(self.vectors), reference=reference)
