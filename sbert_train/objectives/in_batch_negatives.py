@@ -4,24 +4,44 @@ B rows of this process, M rows of all processes (M = B with one), K negatives of
 candidates, D dimensions.
 """
 
-from typing import Literal
+import math
+from typing import Any, Literal
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
+from sbert_train.objectives.candidates import (
+    Hardness,
+    MarginStrategy,
+    candidates_of,
+    equal_to_anchor,
+    equal_to_positive,
+    nearer_than_own,
+    of_all_processes,
+    weighted_by_hardness,
+)
 from sbert_train.objectives.embeddings import RoleEmbeddings
-from sbert_train.objectives.gathering import gather_rows, rank
+from sbert_train.objectives.gathering import rank
+from sbert_train.objectives.precision import in_float32
+
+MAX_SCALE = 100.0
+"""What a learnt scale may not exceed."""
 
 
+@in_float32
 def in_batch_negatives(
     batch: RoleEmbeddings,
     *,
-    scale: float = 20.0,
+    scale: float | Tensor = 20.0,
     similarity: Literal["cosine", "dot"] = "cosine",
     symmetric: bool = False,
     gather: bool = True,
     mask_identical: bool = True,
+    hardness: Hardness = "none",
+    hardness_strength: float = 5.0,
+    guide_margin: float | None = None,
+    margin_strategy: MarginStrategy = "absolute",
 ) -> Tensor:
     """The cross-entropy of each anchor's own positive among all candidates of the batch.
 
@@ -35,57 +55,110 @@ def in_batch_negatives(
         batch: roles anchor, positive, and any number of negative.
         scale: s > 0, the factor of the similarities; 1/temperature.
         symmetric: the mean of L and of the same loss with anchors and positives exchanged, where each positive
-            picks its anchor among all anchors (hard negatives take no part in that half).
+            picks its anchor among all anchors (hard negatives and hardness take no part in that half).
         gather: candidates are those of all processes, not only of this one.
         mask_identical: a candidate is no negative of an anchor when its text is that of the anchor or of its
             positive, or when it is the positive of an identical anchor.
+        hardness: which negatives have alpha * sim(a_i, c), of which no gradient is taken, added to the exponent, so
+            that the more similar weigh more: in_batch, those of other rows (Lan et al. 2025, "LLaVE", equation 5);
+            hard, each row's own hard negatives (Schechter Vera et al. 2025, "EmbeddingGemma"); all, both.
+        hardness_strength: alpha >= 0; 9 in LLaVE, 5 in EmbeddingGemma.
+        guide_margin: a candidate is no negative of an anchor when a guide finds their cosine higher than that of the
+            anchor and its positive less this margin (`candidates.nearer_than_own`). The guide is `batch.reference`,
+            or the embeddings themselves where there is none. With `symmetric` the same holds for positives and the
+            anchors among which they pick. None: no such rule.
+        margin_strategy: absolute, or relative: as a part of the cosine of the anchor and its positive.
 
     Returns:
         A scalar, in nats, at least 0.
     """
-    rows_of = gather_rows if gather else (lambda rows: rows)
+    roles = set(batch.vectors) - (set() if symmetric else {"anchor"})
+    everyone = of_all_processes(batch, roles) if gather else batch
+    guide, all_guides = batch.reference or batch.vectors, everyone.reference or everyone.vectors
     anchor, positive = batch.vectors["anchor"], batch.vectors["positive"]
-    all_positives = rows_of(positive)
+    candidates, rows = candidates_of(everyone.vectors), len(everyone.vectors["positive"])
     own = torch.arange(len(anchor), device=anchor.device) + (rank() * len(anchor) if gather else 0)
 
-    keys = batch.text_keys
-    anchor_keys, positive_keys = keys["anchor"], keys["positive"]
-    all_anchor_keys, all_positive_keys = rows_of(anchor_keys), rows_of(positive_keys)
-    same_anchor = anchor_keys[:, None] == all_anchor_keys
-    same_positive = positive_keys[:, None] == all_positive_keys
-
-    candidates, candidate_keys = all_positives, all_positive_keys
-    also_positive = same_anchor
-    if "negative" in batch.vectors:
-        negatives = rows_of(batch.vectors["negative"]).flatten(0, 1)
-        candidates = torch.cat([candidates, negatives])
-        candidate_keys = torch.cat([candidate_keys, rows_of(keys["negative"]).flatten()])
-        also_positive = F.pad(same_anchor, (0, len(negatives)))
-    is_positive = (
-        also_positive | (candidate_keys == positive_keys[:, None]) | (candidate_keys == anchor_keys[:, None])
-    )
-    forward = _pick(anchor, candidates, own, is_positive if mask_identical else None, scale, similarity)
+    left_out = torch.zeros(len(anchor), len(candidates), dtype=torch.bool, device=anchor.device)
+    if mask_identical:
+        left_out |= equal_to_positive(batch, everyone)
+    if guide_margin is not None:
+        found = candidates_of(all_guides)
+        left_out |= nearer_than_own(guide["anchor"], found, own, guide_margin, margin_strategy)
+    weights = None
+    if hardness != "none":
+        weights = hardness_strength * weighted_by_hardness(own, rows, len(candidates), hardness)
+    forward = _pick(anchor, candidates, own, left_out, weights, scale, similarity)
     if not symmetric:
         return forward
-    is_anchor = same_anchor | same_positive | (all_anchor_keys == positive_keys[:, None])
-    backward = _pick(positive, rows_of(anchor), own, is_anchor if mask_identical else None, scale, similarity)
+
+    left_out = torch.zeros(len(anchor), rows, dtype=torch.bool, device=anchor.device)
+    if mask_identical:
+        left_out |= equal_to_anchor(batch, everyone)
+    if guide_margin is not None:
+        found = all_guides["anchor"]
+        left_out |= nearer_than_own(guide["positive"], found, own, guide_margin, margin_strategy)
+    backward = _pick(positive, everyone.vectors["anchor"], own, left_out, None, scale, similarity)
     return (forward + backward) / 2
 
 
+class InBatchNegatives(nn.Module):
+    """`in_batch_negatives` with a scale that may be learnt along with the encoder.
+
+    Attributes:
+        log_scale: (), the logarithm of the scale, where it is learnt; without weight decay, which would draw the scale
+            to 1. Radford et al. 2021, "CLIP", section 2.5, who keep the scale to at most 100, too.
+        options: those of `in_batch_negatives`, but for the scale.
+    """
+
+    log_scale: nn.Parameter | None
+
+    def __init__(self, *, scale: float = 20.0, learnable_scale: bool = False, **options: Any) -> None:
+        """Make the loss.
+
+        Args:
+            scale: s > 0, where it starts if it is learnt; more than 100 is then taken for 100.
+            options: keyword arguments of `in_batch_negatives`.
+        """
+        super().__init__()
+        self.scale, self.options = scale, options
+        self.log_scale = nn.Parameter(torch.tensor(math.log(scale))) if learnable_scale else None
+
+    def forward(self, batch: RoleEmbeddings) -> Tensor:
+        """A scalar, in nats, at least 0."""
+        return in_batch_negatives(batch, scale=self.current_scale(), **self.options)
+
+    def current_scale(self) -> float | Tensor:
+        """The scale that the next batch sees."""
+        if self.log_scale is None:
+            return self.scale
+        # The parameter itself is cut. Cut behind it, a scale above the limit would have no gradient to come back by.
+        with torch.no_grad():
+            self.log_scale.clamp_(max=math.log(MAX_SCALE))
+        return self.log_scale.float().exp()
+
+
 def _pick(
-    queries: Tensor, candidates: Tensor, own: Tensor, equals: Tensor | None, scale: float, similarity: str
+    queries: Tensor,
+    candidates: Tensor,
+    own: Tensor,
+    left_out: Tensor,
+    weights: Tensor | None,
+    scale: float | Tensor,
+    similarity: str,
 ) -> Tensor:
-    """The mean cross-entropy of candidate own[i] for query i; where equals[i, c], c is left out (but for own[i]).
+    """The mean cross-entropy of candidate own[i] for query i.
 
     Args:
-        queries: (B, D). candidates: (C, D). own: (B,) int64. equals: (B, C) bool.
+        queries: (B, D). candidates: (C, D). own: (B,) int64.
+        left_out: (B, C) bool, where a candidate is none of a query; own[i] is one all the same.
+        weights: (B, C), what of a similarity is added to its logit without gradient, or None.
     """
     if similarity == "cosine":
         queries, candidates = F.normalize(queries, dim=-1), F.normalize(candidates, dim=-1)
-    # Under autocast a product of float32 tensors would fall to bfloat16, which is too coarse for a softmax.
-    with torch.autocast(queries.device.type, enabled=False):
-        logits = queries.float() @ candidates.float().T * scale
-        if equals is not None:
-            others = equals.scatter(1, own[:, None], False)
-            logits = logits.masked_fill(others, -torch.inf)
-        return F.cross_entropy(logits, own)
+    similarities = queries @ candidates.T
+    logits = similarities * scale
+    if weights is not None:
+        logits = logits + weights * similarities.detach()
+    others = left_out.scatter(1, own[:, None], False)
+    return F.cross_entropy(logits.masked_fill(others, -torch.inf), own)

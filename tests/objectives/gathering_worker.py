@@ -10,9 +10,8 @@ from torch import Tensor
 from torch.nn.parallel import DistributedDataParallel
 
 from sbert_train.data.batch import TextBatch
-from sbert_train.objectives.embeddings import RoleEmbeddings
 from sbert_train.objectives.in_batch_negatives import in_batch_negatives
-from tests.objectives.test_gathering import OPTIONS, make_batch
+from tests.objectives.test_gathering import OPTIONS, embeddings_of, make_batch, make_reference
 from tests.tiny import make_encoder
 
 
@@ -21,9 +20,10 @@ def main(output: Path) -> None:
     rank, world = dist.get_rank(), dist.get_world_size()
     batch = make_batch()
     rows = len(batch.index["anchor"]) // world
-    own = {role: texts[rank * rows : (rank + 1) * rows] for role, texts in batch.index.items()}
-    part = replace(batch, index=own)
-    results = {name: loss_and_gradients(part, options) for name, options in OPTIONS.items()}
+    own = slice(rank * rows, (rank + 1) * rows)
+    part = replace(batch, index={role: texts[own] for role, texts in batch.index.items()})
+    reference = {role: vectors[own] for role, vectors in make_reference(batch).items()}
+    results = {name: loss_and_gradients(name, part, reference) for name in OPTIONS}
     if rank == 0:
         torch.save(results, output)
     # Gloo's threads still let go of tensors, for which they need Python's lock; ending the group with the lock held
@@ -32,11 +32,14 @@ def main(output: Path) -> None:
     dist.destroy_process_group()
 
 
-def loss_and_gradients(part: TextBatch, options: dict[str, object]) -> tuple[Tensor, list[Tensor | None]]:
+def loss_and_gradients(
+    name: str, part: TextBatch, reference: dict[str, Tensor]
+) -> tuple[Tensor, list[Tensor | None]]:
     """The mean loss over the processes, and the gradients that DDP has averaged."""
     encoder = make_encoder().eval()
     model = DistributedDataParallel(encoder)
-    loss = in_batch_negatives(RoleEmbeddings.of(part, model(part)), **options)  # type: ignore[arg-type]
+    embeddings = embeddings_of(name, part, model(part), reference)
+    loss = in_batch_negatives(embeddings, **OPTIONS[name])  # type: ignore[arg-type]
     loss.backward()
     total = loss.detach().clone()
     dist.all_reduce(total)

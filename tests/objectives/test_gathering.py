@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,10 @@ ROOT = Path(__file__).parents[2]
 OPTIONS: dict[str, dict[str, object]] = {
     "plain": {},
     "symmetric": {"symmetric": True},
+    "hardness": {"hardness": "all"},
+    "hard": {"hardness": "hard", "symmetric": True},
+    "own guide": {"guide_margin": 0.02},
+    "guide": {"guide_margin": 0.2, "margin_strategy": "relative", "symmetric": True},
     "alone": {"gather": False},
 }
 
@@ -35,6 +40,20 @@ def make_batch() -> TextBatch:
     return collate(rows)
 
 
+def make_reference(batch: TextBatch) -> dict[str, torch.Tensor]:
+    """What a guide makes of each row, as (B, Dr), and (B, K, Dr) of its negatives."""
+    generator = torch.Generator().manual_seed(0)
+    return {role: torch.randn(*rows.shape, 4, generator=generator) for role, rows in batch.index.items()}
+
+
+def embeddings_of(
+    name: str, batch: TextBatch, embeddings: torch.Tensor, reference: dict[str, torch.Tensor]
+) -> RoleEmbeddings:
+    """The rows of a batch, with their reference where the options of that name are about a guide."""
+    found = RoleEmbeddings.of(batch, embeddings)
+    return replace(found, reference=reference) if name == "guide" else found
+
+
 def test_two_processes_equal_one_with_the_double_batch(tmp_path: Path) -> None:
     output = tmp_path / "gradients.pt"
     worker = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
@@ -45,9 +64,12 @@ def test_two_processes_equal_one_with_the_double_batch(tmp_path: Path) -> None:
     found = torch.load(output, weights_only=True)
 
     batch = make_batch()
+    losses: dict[str, float] = {}
     for name, options in OPTIONS.items():
         encoder = make_encoder().eval()
-        expected = in_batch_negatives(RoleEmbeddings.of(batch, encoder(batch)), **options)  # type: ignore[arg-type]
+        whole = embeddings_of(name, batch, encoder(batch), make_reference(batch))
+        expected = in_batch_negatives(whole, **options)  # type: ignore[arg-type]
+        losses[name] = expected.item()
         expected.backward()
         loss, gradients = found[name]
         same_loss = torch.allclose(loss, expected.detach(), atol=1e-6)
@@ -60,3 +82,4 @@ def test_two_processes_equal_one_with_the_double_batch(tmp_path: Path) -> None:
         assert same_loss == gathers and same_gradients == gathers, (
             f"{name}: without gathering they must differ"
         )
+    assert len(set(losses.values())) == len(losses) - 1, "every option but gather must make a difference"

@@ -11,7 +11,7 @@ from sentence_transformers.sentence_transformer import losses
 from torch import Tensor, nn
 
 from sbert_train.objectives.embeddings import RoleEmbeddings
-from sbert_train.objectives.in_batch_negatives import in_batch_negatives
+from sbert_train.objectives.in_batch_negatives import InBatchNegatives, in_batch_negatives
 
 B, D = 6, 8
 
@@ -171,3 +171,38 @@ def test_under_autocast_the_loss_is_that_of_float32() -> None:
         low = in_batch_negatives(batch)
     assert low.dtype == torch.float32
     assert low.item() == pytest.approx(in_batch_negatives(batch).item(), abs=1e-6)
+
+
+def test_the_module_is_the_function_with_its_options() -> None:
+    batch = rows(at(0, 90), at(10, 120))
+    loss = InBatchNegatives(scale=5.0, symmetric=True, hardness="in_batch")
+    assert list(loss.parameters()) == []
+    assert torch.equal(loss(batch), in_batch_negatives(batch, scale=5.0, symmetric=True, hardness="in_batch"))
+    assert torch.equal(InBatchNegatives()(batch), in_batch_negatives(batch))
+
+
+def test_a_learnt_scale_starts_where_it_is_told_and_learns() -> None:
+    batch = rows(at(0, 90), at(10, 120))
+    loss = InBatchNegatives(scale=5.0, learnable_scale=True)
+    (parameter,) = loss.parameters()
+    found = loss(batch)
+    assert found.item() == pytest.approx(in_batch_negatives(batch, scale=5.0).item(), abs=1e-6)
+    found.backward()
+    higher, lower = (in_batch_negatives(batch, scale=5.0 * math.exp(step)).item() for step in (1e-2, -1e-2))
+    assert parameter.grad is not None
+    # each anchor is nearest to its own positive, so that a higher scale is a lower loss
+    assert parameter.grad.item() == pytest.approx((higher - lower) / 2e-2, abs=1e-4)
+    assert parameter.grad.item() < -1e-3
+
+
+def test_a_learnt_scale_stays_up_to_100_and_can_come_down_again() -> None:
+    wrong = rows(at(0, 90), at(70, 20))  # each anchor is nearer to the other's positive
+    loss = InBatchNegatives(scale=99.0, learnable_scale=True)
+    optimizer = torch.optim.SGD(loss.parameters(), lr=0.02)
+    assert isinstance(loss.log_scale, torch.nn.Parameter)
+    with torch.no_grad():
+        loss.log_scale.add_(1.0)  # as a step too long would
+    assert loss.current_scale().item() == pytest.approx(100.0, abs=1e-3)  # type: ignore[union-attr]
+    loss(wrong).backward()
+    optimizer.step()
+    assert 1.0 < loss.current_scale().item() < 50.0  # type: ignore[union-attr]
