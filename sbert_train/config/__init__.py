@@ -1,14 +1,13 @@
 """The run's configuration: a YAML file, typed, strict and frozen."""
 
 from sbert_train.config.loader import dump_config, load_config
+from sbert_train.config.objectives import Objective
 from sbert_train.config.reference import reference_markdown
 from sbert_train.config.schema import (
-    CosineRegression,
     DataConfig,
     EngineConfig,
     EvalSet,
     HeadConfig,
-    InBatchNegatives,
     MixingConfig,
     ModelConfig,
     RunConfig,
@@ -16,14 +15,13 @@ from sbert_train.config.schema import (
 )
 
 __all__ = [
-    "CosineRegression",
     "DataConfig",
     "EngineConfig",
     "EvalSet",
     "HeadConfig",
-    "InBatchNegatives",
     "MixingConfig",
     "ModelConfig",
+    "Objective",
     "RunConfig",
     "TrainSet",
     "dump_config",

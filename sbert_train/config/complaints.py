@@ -5,8 +5,10 @@ from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
+from sbert_train.config.blocks import TreePath
+from sbert_train.config.objectives import Objective
 from sbert_train.config.reader import describe
-from sbert_train.config.schema import LATER_OBJECTIVES, Objective, RunConfig, TreePath
+from sbert_train.config.schema import RunConfig
 from sbert_train.config.words import alternatives, annotation_of, did_you_mean, either, in_words, models_of
 
 
@@ -107,7 +109,7 @@ def _unknown_key(at: TreePath, tree: Any) -> str:
     blocks = _blocks_at(parent, tree)
     if blocks:
         known = list(blocks[0].model_fields)
-        whose = f" of objective {_names(blocks[0])[0]}" if parent == ("objective",) else ""
+        whose = f" of objective {_names(blocks[0])[0]}" if parent[-1:] == ("objective",) else ""
     else:
         _, one_of = get_args(get_args(_annotation_at(parent, tree))[0])
         known = list(one_of.choices)
@@ -118,8 +120,6 @@ def _unknown_key(at: TreePath, tree: Any) -> str:
 def _wrong_objective(value: Mapping[str, Any]) -> str:
     known = either(name for block in models_of(Objective) for name in _names(block))
     name = value.get("name")
-    if name in LATER_OBJECTIVES:
-        return f"{name} is not available in this version: expected {known}"
     return f"expected {known}, found {describe(name) if 'name' in value else 'no name'}"
 
 

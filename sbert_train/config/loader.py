@@ -9,9 +9,10 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
+from sbert_train.config.blocks import TreePath
 from sbert_train.config.complaints import complaints
 from sbert_train.config.reader import describe, one_line, parse_scalar, parse_yaml, read_yaml_file
-from sbert_train.config.schema import RunConfig, TreePath
+from sbert_train.config.schema import RunConfig
 from sbert_train.errors import ConfigError
 
 _LISTS: tuple[TreePath, ...] = (("data", "train"), ("data", "eval"))

@@ -1,13 +1,16 @@
 """docs/config.md, made from the schema: `python -m sbert_train.config > docs/config.md`."""
 
+import inspect
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from sbert_train.config.blocks import Only
+from sbert_train.config.objectives import Objective, OfAnyObjective
 from sbert_train.config.reader import describe
-from sbert_train.config.schema import LATER_OBJECTIVES, Objective, Only, RunConfig
+from sbert_train.config.schema import RunConfig
 from sbert_train.config.train_keys import EARLY_STOPPING_KEYS, RENAMED, RESERVED, TRAIN_DEFAULTS
 from sbert_train.config.words import alternatives, annotation_of, in_words, models_of
 
@@ -39,13 +42,19 @@ follows), `load_best_model_at_end` is true, and `metric_for_best_model` is the m
 """
 
 
+_TOLD_ELSEWHERE = {("data.train", "objective")}  # the keys of this block are those of the run's objective
+_ANY_OBJECTIVE = "objective, of any name"
+
+
 def reference_markdown() -> str:
     """The reference page: one table for each block of the configuration, in the order of the file."""
     parts = [_INTRO]
+    first_objective = models_of(Objective)[0]
     for title, block in _sections("", RunConfig):
-        parts.append(f"## {title}\n\n{block.__doc__}\n\n{_fields_table(block)}")
-        if block is models_of(Objective)[-1]:
-            parts.append(f"Objectives of later versions: {', '.join(LATER_OBJECTIVES)}.\n")
+        if block is first_objective:
+            parts.append(_section(_ANY_OBJECTIVE, OfAnyObjective, OfAnyObjective.model_fields))
+        inherited = OfAnyObjective.model_fields if issubclass(block, OfAnyObjective) else {}
+        parts.append(_section(title, block, [name for name in block.model_fields if name not in inherited]))
     defaults = _table(
         ("key", "default"), ((f"`{key}`", f"`{value}`") for key, value in TRAIN_DEFAULTS.items())
     )
@@ -67,7 +76,7 @@ def _sections(path: str, block: type[BaseModel]) -> Iterator[tuple[str, type[Bas
     yield path or "The file", block
     for name, field in block.model_fields.items():
         inner = _blocks_in(annotation_of(field))
-        for one in inner:
+        for one in inner if (path, name) not in _TOLD_ELSEWHERE else ():
             title = f"{path}.{name}".lstrip(".")
             choice = f", name: {in_words(one.model_fields['name'].annotation)}" if len(inner) > 1 else ""
             yield from _sections(title + choice, one)
@@ -79,9 +88,14 @@ def _blocks_in(annotation: Any) -> list[type[BaseModel]]:
     return [block for item in items for block in models_of(item)]
 
 
-def _fields_table(block: type[BaseModel]) -> str:
+def _section(title: str, block: type[BaseModel], names: Iterable[str]) -> str:
+    return f"## {title}\n\n{inspect.cleandoc(block.__doc__ or '')}\n\n{_fields_table(block, names)}"
+
+
+def _fields_table(block: type[BaseModel], names: Iterable[str]) -> str:
     rows = []
-    for name, field in block.model_fields.items():
+    for name in names:
+        field = block.model_fields[name]
         annotation, meaning = annotation_of(field), field.description or ""
         inside = _blocks_in(annotation) or annotation == Mapping[str, Any]
         takes = "see below" if inside else in_words(annotation)
@@ -99,8 +113,8 @@ def _default(field: FieldInfo) -> str:
     match field.default:
         case BaseModel():
             return "its defaults"
-        case ():
-            return "`[]`"
+        case tuple() as items:
+            return f"`[{', '.join(map(str, items))}]`"
         case Mapping():
             return "`{}`"
         case str() as text:

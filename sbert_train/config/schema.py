@@ -5,92 +5,35 @@ The reference page (docs/config.md) and the error messages derive from the annot
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    GetCoreSchemaHandler,
-    PrivateAttr,
-    model_validator,
+from pydantic import Field, PrivateAttr
+
+from sbert_train.config.blocks import (
+    AboveZero,
+    Block,
+    Count,
+    Number,
+    OneOf,
+    Only,
+    Scalar,
+    Seed,
+    Share,
+    Text,
+    TreePath,
 )
-from pydantic_core import CoreSchema, PydanticCustomError, core_schema
-
-TreePath = tuple[str | int, ...]
-"""Where a value stands in the file: ("data", "train", 0, "source")."""
+from sbert_train.config.objectives import Objective
 
 Pooling = Literal["mean", "cls", "max", "mean_sqrt_len", "weighted_mean", "last"]
 Activation = Literal["tanh", "relu", "gelu", "silu", "sigmoid", "identity"]
 
-LATER_OBJECTIVES = (
-    *("triplet", "softmax", "contrastive", "online_contrastive"),
-    *("cosent", "angle", "embedding_distillation", "margin_mse"),
-)
-"""Objectives that have a name in the configuration but come in a later version."""
-
-
-def _not_bool(value: object) -> object:
-    """Python takes true for 1; who writes `seed: true` does not mean it."""
-    if isinstance(value, bool):
-        raise PydanticCustomError("bool_for_number", "a number, not true or false")
-    return value
-
-
-@dataclass(frozen=True)
-class Only:
-    """The type of a key whose feature comes in a later version: `off`, which switches it off, is all it may be."""
-
-    off: bool | None
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return core_schema.no_info_after_validator_function(self._check, handler(source))
-
-    def _check(self, given: object) -> object:
-        if given != self.off:
-            raise PydanticCustomError("not_available", "not available in this version, leave it off")
-        return given
-
-
-@dataclass(frozen=True)
-class OneOf:
-    """The type of a key of a mapping that must be one of these, and is plain text for those who use it."""
-
-    choices: tuple[str, ...]
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return core_schema.literal_schema(list(self.choices))
-
-
-def _problems(found: Iterable[tuple[TreePath, str]]) -> None:
-    """Raise all cross-key problems, each with its path below the block that raises, as one error.
-
-    They quote no value: it may come from the environment.
-    """
-    if problems := list(found):
-        raise PydanticCustomError("cross_check", "keys do not fit together", {"problems": problems})
-
-
 TEXT_ROLES = ("anchor", "positive", "negative", "sentence1", "sentence2")
 TextRole = Annotated[str, OneOf(TEXT_ROLES)]
 Role = Annotated[str, OneOf((*TEXT_ROLES, "score", "label"))]
-Text = Annotated[str, Field(min_length=1)]
-Count = Annotated[int, BeforeValidator(_not_bool), Field(ge=1)]
-Seed = Annotated[int, BeforeValidator(_not_bool), Field(ge=0, le=2**32 - 1)]
-Number = Annotated[float, BeforeValidator(_not_bool)]
-AboveZero = Annotated[float, BeforeValidator(_not_bool), Field(gt=0)]
-Share = Annotated[float, BeforeValidator(_not_bool), Field(ge=0, lt=1)]
-Scalar = bool | int | float | str
 
 
-class _Block(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-
-class HeadConfig(_Block):
+class HeadConfig(Block):
     """Dense layers over the pooled vector, randomly initialised."""
 
     dim: Count = Field(description="Dimensions of the embedding that comes out.")
@@ -100,7 +43,7 @@ class HeadConfig(_Block):
     shared: Annotated[bool, Only(True)] = Field(True, description="One head for every role.")
 
 
-class ModelConfig(_Block):
+class ModelConfig(Block):
     """The encoder that is fine-tuned."""
 
     base: Text = Field(
@@ -138,7 +81,7 @@ class ModelConfig(_Block):
     )
 
 
-class _Set(_Block):
+class _Set(Block):
     """What training and evaluation sets have in common."""
 
     source: Text = Field(
@@ -155,8 +98,8 @@ class _Set(_Block):
     subset: Text | None = Field(None, description="Configuration of a Hub data set, such as `pair-score`.")
     columns: Mapping[Role, Text | tuple[Text, ...] | None] = Field(
         {},
-        description="Role -> column that holds it; several columns only for `negative`. A column that bears "
-        "the name of a role needs no entry; null leaves the role out.",
+        description="Role -> column that holds it; several columns only for `negative` and `score`. A column that "
+        "bears the name of a role needs no entry; null leaves the role out.",
     )
     where: Mapping[str, Scalar | tuple[Scalar, ...]] = Field(
         {}, description="Column -> value or list of values; other rows are left out."
@@ -167,17 +110,12 @@ class _Set(_Block):
     )
     limit: Count | None = Field(None, description="At most this many rows, the first ones. null: all.")
 
-    @model_validator(mode="after")
-    def _consistent(self) -> Self:
-        _problems(self._wrong_keys())
-        return self
-
-    def _wrong_keys(self) -> Iterable[tuple[TreePath, str]]:
+    def wrong_keys(self) -> Iterable[tuple[TreePath, str]]:
         if not re.fullmatch(r"[\w.-]+", self.name):
             yield ("name",), 'expected letters, digits, "_", "-" and "." only'
         for role, column in self.columns.items():
-            if isinstance(column, tuple) and not (column and role == "negative"):
-                yield ("columns", role), "expected one column (only negative may have several)"
+            if isinstance(column, tuple) and not (column and role in ("negative", "score")):
+                yield ("columns", role), "expected one column (only negative and score may have several)"
         if self.score_range is not None and self.score_range[0] >= self.score_range[1]:
             yield ("score_range",), "expected [lowest, highest]"
 
@@ -189,7 +127,11 @@ class TrainSet(_Set):
         "train", description="Split of a Hub data set or of `builtin:contrast`; for files it stays `train`."
     )
     weight: AboveZero = Field(1.0, description="How often it is drawn from, for `mixing.strategy: weighted`.")
-    objective: Annotated[Any, Only(None)] = Field(None, description="An objective of its own for this set.")
+    objective: Objective | None = Field(
+        None,
+        description="An objective of its own for this set, with the keys of `objective`. Sets whose objective says the "
+        "same share it, and its weights if it has any. null: the run's.",
+    )
 
 
 class EvalSet(_Set):
@@ -203,7 +145,7 @@ class EvalSet(_Set):
     )
 
 
-class MixingConfig(_Block):
+class MixingConfig(Block):
     """How batches are drawn from several training sets."""
 
     strategy: Literal["proportional", "round_robin", "weighted"] = Field(
@@ -217,7 +159,7 @@ class MixingConfig(_Block):
     )
 
 
-class DataConfig(_Block):
+class DataConfig(Block):
     """The rows to train on and to evaluate with."""
 
     train: tuple[TrainSet, ...] = Field(min_length=1, description="The training sets, at least one.")
@@ -232,12 +174,7 @@ class DataConfig(_Block):
     )
     streaming: Annotated[bool, Only(False)] = Field(False, description="Read rows as they are needed.")
 
-    @model_validator(mode="after")
-    def _consistent(self) -> Self:
-        _problems(self._wrong_keys())
-        return self
-
-    def _wrong_keys(self) -> Iterable[tuple[TreePath, str]]:
+    def wrong_keys(self) -> Iterable[tuple[TreePath, str]]:
         for block, sets in (("train", self.train), ("eval", self.eval)):
             first: dict[str, int] = {}
             for i, one in enumerate(sets):
@@ -251,33 +188,7 @@ class DataConfig(_Block):
             )
 
 
-class InBatchNegatives(_Block):
-    """Each anchor must find its positive among all positives and negatives of the batch."""
-
-    name: Literal["in_batch_negatives"] = Field(description="The objective.")
-    scale: AboveZero = Field(
-        20.0, description="Factor on the similarities before the softmax; 1 / temperature."
-    )
-    similarity: Literal["cosine", "dot"] = Field("cosine", description="Similarity of two embeddings.")
-    symmetric: bool = Field(
-        False, description="Add the loss of each positive finding its anchor, and average."
-    )
-    gather: bool = Field(True, description="Use the texts of all processes as negatives, with gradient.")
-    mask_identical: bool = Field(
-        True, description="A text equal to the positive or the anchor, prompts included, is no negative."
-    )
-
-
-class CosineRegression(_Block):
-    """The cosine of two embeddings must equal their score."""
-
-    name: Literal["cosine_regression"] = Field(description="The objective.")
-
-
-Objective = InBatchNegatives | CosineRegression
-
-
-class EngineConfig(_Block):
+class EngineConfig(Block):
     """How the same result is computed."""
 
     packing: Literal["auto", "packed", "sorted", "padded"] = Field(
@@ -293,19 +204,41 @@ class EngineConfig(_Block):
     compile: Annotated[bool, Only(False)] = Field(False, description="Compile the encoder.")
 
 
-class RunConfig(_Block):
+class RunConfig(Block):
     """A whole run; `load_config` makes it from a file, `RunConfig.model_validate` from a dict."""
 
     output_dir: Text = Field(description="Folder of the run (relative to the working directory).")
     seed: Seed = Field(42, description="Seed of everything random.")
     model: ModelConfig = Field(description="The encoder that is fine-tuned.")
     data: DataConfig = Field(description="The rows to train on and to evaluate with.")
-    objective: Objective = Field(discriminator="name", description="The loss.")
+    objective: Objective | None = Field(
+        None, description="The loss. Needed, unless each of data.train names its own."
+    )
     train: Mapping[str, Any] = Field({}, description="transformers.TrainingArguments by their own names.")
     engine: EngineConfig = Field(EngineConfig(), description="How the same result is computed.")
 
     _written: Mapping[TreePath, str] = PrivateAttr(default_factory=dict)
     """Values that hold `${NAME}`, as they stood in the file; `dump_config` writes these."""
+
+    @property
+    def objectives(self) -> tuple[Objective, ...]:
+        """The objective of each training set."""
+        own = (one.objective or self.objective for one in self.data.train)
+        return tuple(objective for objective in own if objective is not None)
+
+    def wrong_keys(self) -> Iterable[tuple[TreePath, str]]:
+        if len(self.objectives) < len(self.data.train):
+            yield (
+                ("objective",),
+                "missing, and needed: the loss; or give each of data.train an objective of its own",
+            )
+        elif self.data.mixing.datasets_per_batch > 1 and any(
+            one != self.objectives[0] for one in self.objectives
+        ):
+            yield (
+                ("data", "mixing", "datasets_per_batch"),
+                "expected 1, as the sets have different objectives and a batch has one",
+            )
 
     def as_written(self, at: TreePath, value: object) -> object:
         """A value as a message may quote it: as the file has it, so without what the environment holds."""

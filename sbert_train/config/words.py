@@ -9,8 +9,8 @@ from annotated_types import Ge, Gt, Le, Lt
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from sbert_train.config.blocks import OneOf, Only, Scalar
 from sbert_train.config.reader import describe
-from sbert_train.config.schema import OneOf, Only, Scalar
 
 _NOUNS: Mapping[Any, str] = {
     str: "text",
@@ -51,9 +51,9 @@ def in_words(annotation: Any) -> str:
         items = [in_words(arg) for arg in args if arg is not ...]
         if args[-1] is not ...:
             return f"[{', '.join(items)}]"
-        return "a list of " + (
-            f"mappings{items[0].removeprefix('a mapping')}" if models_of(args[0]) else items[0]
-        )
+        if models_of(args[0]):
+            return f"a list of mappings{items[0].removeprefix('a mapping')}"
+        return f"a list, each {items[0]}" if items[0].startswith(("a ", "an ")) else f"a list of {items[0]}"
     if origin is not None:
         return f"a mapping of {in_words(args[0])} to {in_words(args[1])}"
     return f"a mapping with the keys {', '.join(annotation.model_fields)}"

@@ -35,26 +35,40 @@ def cached_rows(
         DataError: the cache cannot be written; and whatever `build` raises.
     """
     key = fingerprint(LAYOUT, __version__, made_from)
-    entry = Path(cache_dir or datasets.config.HF_DATASETS_CACHE) / "sbert_train" / key
+    entry = cache_folder(cache_dir) / key
+
+    def write(folder: Path) -> None:
+        account = build(folder / ROWS)
+        (folder / ACCOUNT).write_text(json.dumps(asdict(account)))
+
     if not entry.is_dir():
-        write_entry(entry, build)
+        complete_or_absent(entry, write)
     try:
         return open_entry(entry, key)
     except (OSError, ValueError):  # cut short by a crash of the machine, or touched by somebody
         shutil.rmtree(entry)
-        write_entry(entry, build)
+        complete_or_absent(entry, write)
         return open_entry(entry, key)
 
 
-def write_entry(entry: Path, build: Callable[[Path], RowAccount]) -> None:
-    """Write beside the entry, then rename, so that an interrupted run leaves nothing that looks complete."""
+def cache_folder(cache_dir: Path | None) -> Path:
+    """Where entries lie: in this folder, or in that of `datasets`."""
+    return Path(cache_dir or datasets.config.HF_DATASETS_CACHE) / "sbert_train"
+
+
+def complete_or_absent(entry: Path, build: Callable[[Path], None]) -> None:
+    """Have the folder of an entry filled beside it, then renamed, so that an interrupted run leaves nothing that looks
+    complete.
+
+    Raises:
+        DataError: the cache cannot be written; and whatever `build` raises.
+    """
     try:
         entry.parent.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(prefix="unfinished-", dir=entry.parent) as stage:
             unfinished = Path(stage) / entry.name
             unfinished.mkdir()
-            account = build(unfinished / ROWS)
-            (unfinished / ACCOUNT).write_text(json.dumps(asdict(account)))
+            build(unfinished)
             try:
                 unfinished.rename(entry)
             except OSError:

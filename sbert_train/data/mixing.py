@@ -52,7 +52,8 @@ class MixedBatches(Sampler[list[int]]):
         mix: Mix,
         seed: int,
         drop_last: bool = False,
-        text_keys: Sequence[NDArray[np.int64]] | None = None,
+        text_keys: Sequence[NDArray[np.int64] | None] | None = None,
+        labels: Sequence[NDArray[np.int64] | None] | None = None,
     ) -> None:
         """Set up the batches.
 
@@ -62,7 +63,9 @@ class MixedBatches(Sampler[list[int]]):
             drop_last: leave out what does not fill a batch; otherwise a set's last draw is smaller, or larger by one
                 row, for a row alone has no other to be told from.
             text_keys: for each set (rows, texts of a row) int64: rows that share a key are kept out of the same
-                draw as far as possible. None: no such care.
+                draw as far as possible. None, for all sets or for one: no such care.
+            labels: for each set (rows,) int64: rows come two by two of one label, so that a draw of an even size holds
+                at least two rows of every label that it holds, for as long as there are. None: no such care.
         """
         self.sizes = list(sizes)
         self.batch_size = batch_size
@@ -70,7 +73,8 @@ class MixedBatches(Sampler[list[int]]):
         self.epoch = 0
         self._mix = mix
         self._seed = seed
-        self._text_keys = text_keys
+        self._text_keys = text_keys or [None] * len(self.sizes)
+        self._labels = labels or [None] * len(self.sizes)
         self._draw = batch_size // mix.datasets_per_batch
         self._starts = np.cumsum([0, *self.sizes])
 
@@ -130,8 +134,11 @@ class MixedBatches(Sampler[list[int]]):
         rng = np.random.default_rng((self._seed, self.epoch, number))
         while True:
             order = rng.permutation(self.sizes[number])
-            if self._text_keys is not None:
-                order = _spread_repeats(order, self._text_keys[number], self._draw)
+            labels, keys = self._labels[number], self._text_keys[number]
+            if labels is not None:
+                order = _paired_by_label(order, labels, rng)
+            if keys is not None:
+                order = _spread_repeats(order, keys, self._draw)
             draws = self.draws_of(len(order))
             used = draws * self._draw if self.drop_last else len(order)
             for i in range(draws):
@@ -157,6 +164,20 @@ def _joined(draws: Rows, step: int, rng: np.random.Generator) -> Rows:
     whole = [batch for batch in batches if len(batch) == step]
     shuffled = [whole[i] for i in rng.permutation(len(whole))] + batches[len(whole) :]
     return np.array([number for batch in shuffled for number in batch], dtype=np.int64)
+
+
+def _paired_by_label(order: Rows, labels: NDArray[np.int64], rng: np.random.Generator) -> Rows:
+    """The same rows in shuffled pairs of one label; rows that find no partner come last."""
+    pairs: list[tuple[int, int]] = []
+    alone: dict[int, int] = {}
+    for row in order.tolist():
+        partner = alone.pop(int(labels[row]), None)
+        if partner is None:
+            alone[int(labels[row])] = row
+        else:
+            pairs.append((partner, row))
+    paired = rng.permutation(np.array(pairs, dtype=np.int64).reshape(-1, 2))
+    return np.concatenate([paired.ravel(), np.array(list(alone.values()), dtype=np.int64)])
 
 
 def _spread_repeats(order: Rows, text_keys: NDArray[np.int64], batch: int) -> Rows:

@@ -25,11 +25,11 @@ def resolve_roles(
 
     Args:
         found: the columns that there are.
-        mapped: role -> column, or for `negative` a list of columns, or None.
+        mapped: role -> column, or for `negative` and `score` a list of columns, or None.
         where: column -> the values that it is filtered by.
 
     Returns:
-        role -> its columns, one for every role but `negative`; in the order of `ROLES`.
+        role -> its columns, one for every role but `negative` and `score`; in the order of `ROLES`.
 
     Raises:
         DataError: an unknown role, a mapped column that is not there, or no role at all.
@@ -66,11 +66,11 @@ def require_columns(columns: Iterable[str], found: Sequence[str], key: str) -> N
 
 
 def mapped_columns(role: str, columns: ColumnsOfRole) -> tuple[str, ...]:
-    """The columns that the config gives a role; only `negative` takes several."""
+    """The columns that the config gives a role; only `negative` and `score` take several."""
     several = () if columns is None else (columns,) if isinstance(columns, str) else tuple(columns)
-    if len(several) > 1 and role != "negative":
+    if len(several) > 1 and role not in ("negative", "score"):
         raise DataError(
-            f"columns: {role} takes one column, found {listed(several)}; only negative takes several"
+            f"columns: {role} takes one column, found {listed(several)}; only negative and score take several"
         )
     return several
 

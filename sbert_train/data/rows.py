@@ -1,6 +1,7 @@
 """Tokenised rows on disk -> rows in memory: read when a batch asks for them, straight from Arrow into numpy."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -10,18 +11,48 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from torch.utils.data import Dataset
 
-from sbert_train.data.collator import TARGETS, Row
+from sbert_train.data.collator import OBJECTIVE, REFERENCE, TARGETS, Row
+from sbert_train.data.vectors import RowVectors
+
+
+@dataclass(frozen=True)
+class SetRows:
+    """What the rows of a data set hold.
+
+    Attributes:
+        tokens: the tokenised rows.
+        objective: the number of the objective that they are for.
+        pooled: what a frozen backbone makes of their texts, in place of their tokens.
+        reference: what another encoder makes of their texts, beside them.
+    """
+
+    tokens: datasets.Dataset
+    objective: int = 0
+    pooled: RowVectors | None = None
+    reference: RowVectors | None = None
 
 
 class MixedRows(Dataset[Row]):
-    """Several tokenised data sets one behind the other."""
+    """Several data sets one behind the other."""
 
-    def __init__(self, sets: Sequence[datasets.Dataset]) -> None:
-        self._sets = [rows.with_format("arrow") for rows in sets]
-        self._starts = np.cumsum([0] + [len(rows) for rows in sets])
+    def __init__(self, sets: Sequence[SetRows]) -> None:
+        self._sets = list(sets)
+        # The texts of a pooled set are not read: its rows are their vectors.
+        self._tables = [
+            one.tokens.select_columns(
+                [c for c in one.tokens.column_names if c in TARGETS or not one.pooled]
+            ).with_format("arrow")
+            for one in sets
+        ]
+        self._starts = np.cumsum([0] + [len(one.tokens) for one in sets])
 
     def __len__(self) -> int:
         return int(self._starts[-1])
+
+    @property
+    def pooled_texts(self) -> int:
+        """The number of texts whose vectors stand for them."""
+        return sum(len(one.pooled.table) for one in self._sets if one.pooled is not None)
 
     def __getitem__(self, index: int) -> Row:
         return self.__getitems__([index])[0]
@@ -33,11 +64,25 @@ class MixedRows(Dataset[Row]):
         rows: list[Row] = [{}] * len(places)
         for owner in np.unique(owners):
             chosen = np.flatnonzero(owners == owner)
-            table = self._sets[owner][places[chosen] - self._starts[owner]]
-            columns = {role: _values(table[role]) for role in table.column_names}
-            for i, place in enumerate(chosen):
-                rows[place] = {role: values[i] for role, values in columns.items()}
+            for place, row in zip(
+                chosen, self._rows_of(owner, places[chosen] - self._starts[owner]), strict=True
+            ):
+                rows[place] = row
         return rows
+
+    def _rows_of(self, owner: int, indices: NDArray[np.int64]) -> list[Row]:
+        """Rows of one set."""
+        one, table = self._sets[owner], self._tables[owner]
+        columns: dict[str, Any] = {OBJECTIVE: [one.objective] * len(indices)}
+        if one.pooled is not None:
+            columns |= {role: one.pooled.texts(role, indices) for role in one.pooled.places}
+        if table.column_names:
+            read = table[indices]
+            columns |= {role: _values(read[role]) for role in read.column_names}
+        if one.reference is not None:
+            vectors = {role: one.reference.vectors(role, indices) for role in one.reference.places}
+            columns[REFERENCE] = [{role: vectors[role][i] for role in vectors} for i in range(len(indices))]
+        return [{role: values[i] for role, values in columns.items()} for i in range(len(indices))]
 
 
 def text_keys(rows: datasets.Dataset) -> NDArray[np.int64]:

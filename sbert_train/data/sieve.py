@@ -75,7 +75,9 @@ class Sieve:
 
     def __init__(self, selection: Selection) -> None:
         self._selection = selection
-        self._read = self._kept = self._filtered = self._limited = self._negatives = 0
+        self._read = self._kept = self._filtered = self._limited = 0
+        self._counts: dict[str, int] = {}
+        self._scores_are_lists: bool | None = None
         self._dropped: Counter[str] = Counter()
         self._refused: dict[str, list[Any]] = {}
 
@@ -95,13 +97,16 @@ class Sieve:
             class_names: column -> names of the classes that it holds as numbers; `where` may use them.
 
         Returns:
-            `anchor`, `positive`, `sentence1`, `sentence2`: string; `negative`: list of K strings; `score`: float64;
-            `label`: int64.
+            `anchor`, `positive`, `sentence1`, `sentence2`: string; `negative`: list of K strings; `score`: float64, or
+            a list of S of them where several columns, or lists, hold it; `label`: int64.
 
         Raises:
             DataError: a value that its role cannot take, with its place.
         """
         self._read += len(chunk)
+        if self._scores_are_lists is None and "score" in roles:
+            columns = [chunk.columns[column] for column in roles["score"]]
+            self._scores_are_lists = len(columns) > 1 or any(isinstance(one, list) for one in columns[0])
         for column, wanted in self._selection.where.items():
             chunk = self._filter(chunk, column, wanted, class_names.get(column, ()))
         values = {
@@ -111,12 +116,17 @@ class Sieve:
         }
         rows = self._limit(self._usable(values, len(chunk)))
         chosen = {role: [column[row] for row in rows] for role, column in values.items()}
+        types = dict(ARROW_TYPES)
         if "negative" in roles:
-            self._check_negatives(chunk, rows, chosen["negative"])
-        if "score" in roles:
+            self._check_counts(chunk, rows, chosen["negative"], "negative")
+        if "score" in roles and self._scores_are_lists:
+            types["score"] = pa.list_(pa.float64())
+            chosen["score"] = [self._scores(chunk, row, roles["score"]) for row in rows]
+            self._check_counts(chunk, rows, chosen["score"], "score")
+        elif "score" in roles:
             (column,) = roles["score"]
-            chosen["score"] = [scaled_score(chunk, row, column, self._selection.score_range) for row in rows]
-        return pa.table({role: pa.array(chosen[role], ARROW_TYPES[role]) for role in roles})
+            chosen["score"] = [self._score(chunk, row, column, chunk.columns[column][row]) for row in rows]
+        return pa.table({role: pa.array(chosen[role], types[role]) for role in roles})
 
     def require_rows(self) -> None:
         """Raise a DataError that says where the rows went when none is left after the last chunk."""
@@ -169,13 +179,36 @@ class Sieve:
         self._limited += len(rows) - len(taken)
         return taken
 
-    def _check_negatives(self, chunk: Chunk, rows: Sequence[int], lists: Sequence[Sequence[str]]) -> None:
-        for row, texts in zip(rows, lists, strict=True):
-            self._negatives = self._negatives or len(texts)
-            if len(texts) != self._negatives:
+    def _scores(self, chunk: Chunk, row: int, columns: Sequence[str]) -> list[float]:
+        """The scores of one row, of all their columns; a column may hold lists itself."""
+        values = [(column, chunk.columns[column][row]) for column in columns]
+        lists = [(column, value if isinstance(value, list) else [value]) for column, value in values]
+        return [self._score(chunk, row, column, one) for column, several in lists for one in several]
+
+    def _score(self, chunk: Chunk, row: int, column: str, value: Any) -> float:
+        """One score, mapped from score_range to [0, 1] where that is given."""
+        number = as_number(value)
+        if number is None:
+            raise not_for_role(chunk, row, column, "score", "a finite number", value)
+        if self._selection.score_range is None:
+            return float(number)
+        low, high = self._selection.score_range
+        if not low <= number <= high:
+            raise DataError(
+                f"{chunk.place(row)}: score {shown(value)} is outside score_range [{low:g}, {high:g}]; "
+                "correct the row or widen score_range"
+            )
+        return float((number - low) / (high - low))
+
+    def _check_counts(
+        self, chunk: Chunk, rows: Sequence[int], lists: Sequence[Sequence[Any]], role: str
+    ) -> None:
+        for row, values in zip(rows, lists, strict=True):
+            count = self._counts.setdefault(role, len(values))
+            if len(values) != count:
                 raise DataError(
-                    f"{chunk.place(row)}: expected {self._negatives} negatives as in the rows before, "
-                    f"found {len(texts)}; every row needs the same number"
+                    f"{chunk.place(row)}: expected {count} {role}s as in the rows before, found {len(values)}; "
+                    "every row needs the same number"
                 )
 
 
@@ -217,23 +250,6 @@ def class_number(chunk: Chunk, row: int, column: str, role: str) -> int | None:
         expected = f"a whole number (or map `{role}: null` to leave the column out)"
         raise not_for_role(chunk, row, column, role, expected, value)
     return None if number == UNLABELLED else int(number)
-
-
-def scaled_score(chunk: Chunk, row: int, column: str, score_range: tuple[float, float] | None) -> float:
-    """One score, mapped from score_range to [0, 1] where that is given."""
-    value = chunk.columns[column][row]
-    number = as_number(value)
-    if number is None:
-        raise not_for_role(chunk, row, column, "score", "a finite number", value)
-    if score_range is None:
-        return float(number)
-    low, high = score_range
-    if not low <= number <= high:
-        raise DataError(
-            f"{chunk.place(row)}: score {shown(value)} is outside score_range [{low:g}, {high:g}]; "
-            "correct the row or widen score_range"
-        )
-    return float((number - low) / (high - low))
 
 
 def not_for_role(chunk: Chunk, row: int, column: str, role: str, expected: str, value: Any) -> DataError:

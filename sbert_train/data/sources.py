@@ -25,8 +25,8 @@ class LoadedSet:
     Attributes:
         name: what the config calls it.
         rows: columns `anchor`, `positive`, `sentence1`, `sentence2`: string; `negative`: list of K strings, the same
-            K for every row; `score`: float64, in [0, 1] if the set has a score_range; `label`: int64. Only those of
-            roles that the source has. Memory-mapped from the cache.
+            K for every row; `score`: float64, or a list of them, in [0, 1] if the set has a score_range; `label`:
+            int64. Only those of roles that the source has. Memory-mapped from the cache.
         account: what became of every row of the source.
     """
 

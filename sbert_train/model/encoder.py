@@ -4,7 +4,7 @@ N distinct texts of a batch, B rows, K negatives of a row, T tokens of all texts
 D dimensions of an embedding.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, overload
 
@@ -201,7 +201,7 @@ class SentenceEncoder(nn.Module):
 
     def forward(self, batch: TextBatch) -> dict[str, Tensor]:
         """The embeddings of a batch by role: (B, D) float32, or (B, K, D) for `negative`."""
-        return self.from_pooled(self.pool(batch), batch)
+        return self.from_pooled(self.pool(batch) if batch.pooled is None else batch.pooled, batch)
 
     def pool(self, batch: TextBatch) -> Tensor:
         """(N, H) float32: the pooled vector of each distinct text of a batch, which is all of the backbone's work."""
@@ -288,9 +288,37 @@ class SentenceEncoder(nn.Module):
                 convert_to=convert_to,
             )[0]
         before = self.prompt_for(role) if prompt is None else prompt
-        ids = self.tokenize([before + text for text in texts])
+        embeddings = self._in_batches(
+            [before + text for text in texts],
+            self.dimension,
+            lambda batch: self.embed(batch, normalize=normalize),
+            batch_size=batch_size,
+            show_progress=show_progress,
+        )
+        return embeddings if convert_to == "torch" else embeddings.numpy()
+
+    @torch.no_grad()
+    def pool_texts(
+        self, texts: Sequence[str], *, role: str | None = None, batch_size: int = 64
+    ) -> NDArray[np.float32]:
+        """(N, H): the pooled vectors of texts, before the head, in float32 with dropout off; see `encode`."""
+        prompted = [self.prompt_for(role) + text for text in texts]
+        width = int(self.backbone.config.hidden_size)
+        return self._in_batches(prompted, width, self.pool, batch_size=batch_size).numpy()
+
+    def _in_batches(
+        self,
+        texts: Sequence[str],
+        width: int,
+        function: Callable[[TextBatch], Tensor],
+        *,
+        batch_size: int,
+        show_progress: bool = False,
+    ) -> Tensor:
+        """(N, width) on the CPU: what a function makes of batches of the texts, the longest first."""
+        ids = self.tokenize(texts)
         longest_first = sorted(range(len(ids)), key=lambda i: -len(ids[i]))
-        embeddings = torch.empty(len(ids), self.dimension)
+        result = torch.empty(len(ids), width)
         training = self.training
         self.eval()
         try:
@@ -298,12 +326,12 @@ class SentenceEncoder(nn.Module):
                 for start in range(0, len(ids), batch_size):
                     chosen = longest_first[start : start + batch_size]
                     batch, places = pack([ids[i] for i in chosen])
-                    vectors = self.embed(batch.to(self.device), normalize=normalize)
-                    embeddings[chosen] = vectors[torch.from_numpy(places).to(vectors.device)].cpu()
+                    vectors = function(batch.to(self.device))
+                    result[chosen] = vectors[torch.from_numpy(places).to(vectors.device)].cpu()
                     bar.update(len(chosen))
         finally:
             self.train(training)
-        return embeddings if convert_to == "torch" else embeddings.numpy()
+        return result
 
     def tokenize(self, texts: Sequence[str]) -> list[NDArray[np.int32]]:
         """The token ids of each text, with special tokens, cut at max_length."""

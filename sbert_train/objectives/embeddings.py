@@ -37,6 +37,7 @@ class RoleEmbeddings:
             vectors=vectors,
             text_keys={role: batch.text_keys[texts] for role, texts in batch.index.items()},
             labels=batch.labels,
+            reference=batch.reference,
         )
 
     def truncated(self, dimension: int, *, cut_reference: bool = False) -> "RoleEmbeddings":

@@ -23,6 +23,8 @@ PARTS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "difference": lambda u, v: (u - v).abs(),
     "product": lambda u, v: u * v,
 }
+CLASSIFIER = "classifier"
+"""The folder of a model's classifier within that of the model."""
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
 
 
@@ -38,10 +40,16 @@ class SoftmaxClassifier(nn.Module):
         dimension: D.
         classes: C.
         concat: names of PARTS, in the order in which W reads them.
+        normalize: whether the embeddings are scaled to length 1 first, as those of a Matryoshka loss are.
     """
 
     def __init__(
-        self, dimension: int, classes: int, concat: Sequence[str] = ("u", "v", "difference")
+        self,
+        dimension: int,
+        classes: int,
+        concat: Sequence[str] = ("u", "v", "difference"),
+        *,
+        normalize: bool = False,
     ) -> None:
         """Make a classifier with random weights.
 
@@ -52,6 +60,7 @@ class SoftmaxClassifier(nn.Module):
         if not _are_parts(concat):
             raise ValueError(f"concat: expected some of {', '.join(PARTS)}, each once; found {list(concat)}")
         self.dimension, self.classes, self.concat = dimension, classes, tuple(concat)
+        self.normalize = normalize
         self.linear = nn.Linear(len(concat) * dimension, classes)
 
     def forward(self, batch: RoleEmbeddings) -> Tensor:
@@ -65,24 +74,31 @@ class SoftmaxClassifier(nn.Module):
             self.logits(batch.vectors["sentence1"], batch.vectors["sentence2"]), batch.labels
         )
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What it is made from, as JSON can hold it."""
+        return {
+            "dimension": self.dimension,
+            "classes": self.classes,
+            "concat": list(self.concat),
+            "normalize": self.normalize,
+        }
+
     def logits(self, u: Tensor, v: Tensor) -> Tensor:
-        """(B, D), (B, D) -> (B, C) float32, before the softmax."""
+        """(B, E), (B, E) -> (B, C) float32, before the softmax; of E >= D dimensions it reads the first D."""
         with torch.autocast(u.device.type, enabled=False):
-            u, v = u.float(), v.float()
+            u, v = u[..., : self.dimension].float(), v[..., : self.dimension].float()
+            if self.normalize:
+                u, v = F.normalize(u, dim=-1), F.normalize(v, dim=-1)
             parts = torch.cat([PARTS[name](u, v) for name in self.concat], dim=-1)
             logits: Tensor = self.linear(parts)
             return logits
 
 
 def save_classifier(classifier: SoftmaxClassifier, folder: Path) -> None:
-    """Write config.json {dimension, classes, concat} and model.safetensors into a folder, which is made if need be."""
+    """Write config.json (its settings) and model.safetensors into a folder, which is made if need be."""
     folder.mkdir(parents=True, exist_ok=True)
-    config = {
-        "dimension": classifier.dimension,
-        "classes": classifier.classes,
-        "concat": list(classifier.concat),
-    }
-    (folder / CONFIG).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+    (folder / CONFIG).write_text(json.dumps(classifier.settings, indent=2) + "\n", encoding="utf-8")
     save_file(
         {name: weight.contiguous() for name, weight in classifier.state_dict().items()}, folder / WEIGHTS
     )
@@ -121,18 +137,19 @@ def _from_config(file: Path) -> SoftmaxClassifier:
         raise ModelError(f"{file} cannot be read as JSON ({error}): copy the model again") from error
     if not _is_config(config):
         raise ModelError(
-            f"{file}: expected dimension and classes, numbers from 1, and concat, a list of some of "
-            f"{', '.join(PARTS)}; found {json.dumps(config)[:120]}"
+            f"{file}: expected dimension and classes, numbers from 1, concat, a list of some of {', '.join(PARTS)}, "
+            f"and normalize, true or false; found {json.dumps(config)[:120]}"
         )
-    return SoftmaxClassifier(config["dimension"], config["classes"], config["concat"])
+    return SoftmaxClassifier(**config)
 
 
 def _is_config(config: Any) -> bool:
-    if not isinstance(config, dict) or set(config) != {"dimension", "classes", "concat"}:
+    if not isinstance(config, dict) or set(config) != {"dimension", "classes", "concat", "normalize"}:
         return False
     sizes, concat = (config["dimension"], config["classes"]), config["concat"]
     are_sizes = all(isinstance(size, int) and not isinstance(size, bool) and size > 0 for size in sizes)
-    return are_sizes and isinstance(concat, list) and _are_parts(concat)
+    are_flags = isinstance(config["normalize"], bool)
+    return are_sizes and are_flags and isinstance(concat, list) and _are_parts(concat)
 
 
 def _are_parts(concat: Sequence[object]) -> bool:

@@ -15,6 +15,7 @@ from transformers import EarlyStoppingCallback, TrainingArguments
 from transformers.integrations.integration_utils import get_available_reporting_integrations
 
 from sbert_train.config import RunConfig
+from sbert_train.config.objectives import InBatchNegatives
 from sbert_train.config.reader import describe
 from sbert_train.config.train_keys import (
     ABOVE,
@@ -65,15 +66,19 @@ def training_arguments(config: RunConfig, **forced: Any) -> TrainingArguments:
         args = TrainingArguments(**_current_names(values))
     except ValueError as error:
         raise ConfigError(f"train: {' '.join(str(error).split())}") from error
-    rows = args.per_device_train_batch_size * (
-        args.world_size if getattr(config.objective, "gather", True) else 1
-    )
-    if config.objective.name == "in_batch_negatives" and rows < 2:
-        raise ConfigError(
-            "train.per_device_train_batch_size: expected at least 2, as the other rows of a batch are the negatives "
-            f"of objective in_batch_negatives, found {rows}"
-        )
+    _require_negatives(config, args)
     return args
+
+
+def _require_negatives(config: RunConfig, args: TrainingArguments) -> None:
+    for objective in config.objectives:
+        if isinstance(objective, InBatchNegatives):
+            rows = args.per_device_train_batch_size * (args.world_size if objective.gather else 1)
+            if rows < 2:
+                raise ConfigError(
+                    "train.per_device_train_batch_size: expected at least 2, as the other rows of a batch are the "
+                    f"negatives of objective in_batch_negatives, found {rows}"
+                )
 
 
 def early_stopping(config: RunConfig) -> EarlyStoppingCallback | None:

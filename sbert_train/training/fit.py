@@ -11,15 +11,17 @@ from sbert_train.data.collator import collate
 from sbert_train.errors import ConfigError, TrainingError
 from sbert_train.evaluation.compare import Comparison, before_after
 from sbert_train.evaluation.results import TaskResult
-from sbert_train.model.encoder import SentenceEncoder
-from sbert_train.objectives.registry import make_objective
 from sbert_train.training.arguments import early_stopping, training_arguments
 from sbert_train.training.callbacks import JsonLog, ProgressBar
+from sbert_train.training.data import load_training_data
+from sbert_train.training.objectives import build_objectives, run_objectives
 from sbert_train.training.plan import plan_lines
-from sbert_train.training.prepare import load_encoder, load_tasks, load_training_data
+from sbert_train.training.prepare import base_folder, load_encoder, load_tasks
 from sbert_train.training.report import write_card, write_report
 from sbert_train.training.run_folder import RunFolder
+from sbert_train.training.siamese import SiameseModel
 from sbert_train.training.trainer import SentenceTrainer
+from sbert_train.training.vectors import FrozenTexts
 
 Say = Callable[[str], None]
 
@@ -56,33 +58,41 @@ def fit(config: RunConfig, *, overwrite: bool = False, say: Say = print) -> FitR
     first = args.process_index == 0
     set_seed(config.seed)
 
-    objective = make_objective(**config.objective.model_dump())
+    objectives = run_objectives(config)
     # The first process downloads, reads and tokenises; the others find it all in the cache.
     with args.main_process_first():
         encoder = load_encoder(config, args.device)
+        frozen = FrozenTexts(encoder) if config.model.freeze == "backbone" else None
         data = load_training_data(
             config,
             encoder,
-            objective,
+            objectives,
+            frozen=frozen,
             batch_size=args.per_device_train_batch_size * args.world_size,
             drop_last=args.dataloader_drop_last or args.world_size > 1,
         )
         eval_sets, tasks = load_tasks(config.data.eval)
     first_rows = data.rows.__getitems__(next(iter(data.batches)))
-    encoder.choose_way(collate(first_rows[:_TRIED_ROWS]).to(args.device), config.engine.packing)
+    if frozen is None:
+        encoder.choose_way(collate(first_rows[:_TRIED_ROWS]).to(args.device), config.engine.packing)
+    model = SiameseModel(encoder, build_objectives(objectives, encoder, data.classes))
+    classifier = model.restore_classifier(base_folder(config))
     if first:
         folder.begin(config_text)
-        for line in plan_lines(base, encoder, objective, data, eval_sets, tasks, args, collate(first_rows)):
+        for line in plan_lines(base, model, objectives, data, eval_sets, tasks, args, collate(first_rows)):
             say(line)
+        if classifier is not None:
+            say(f"classifier {classifier}")
 
     stop_early = early_stopping(config)
     trainer = SentenceTrainer(
-        encoder,
+        model,
         args,
         rows=data.rows,
         batches=data.batches,
-        objective=objective,
         tasks=tasks,
+        dims=[dim for dim in objectives.matryoshka_dims if dim < encoder.dimension],
+        frozen=frozen,
         callbacks=[
             ProgressBar(args.metric_for_best_model),
             JsonLog(folder.log),
@@ -93,9 +103,9 @@ def fit(config: RunConfig, *, overwrite: bool = False, say: Say = print) -> FitR
     before = trainer.run_tasks()
     _require_selectable(args, before)
     trained = trainer.train()
-    _require_finite(encoder)
+    _require_finite(model)
     if first:
-        encoder.save(folder.model)
+        model.save(folder.model)
         if args.load_best_model_at_end:
             state, metric = trainer.state, args.metric_for_best_model
             say(
@@ -119,9 +129,9 @@ def _require_optimizer(trainer: SentenceTrainer) -> None:
         raise ConfigError(f"train.optim: {' '.join(str(error).split())}") from error
 
 
-def _require_finite(encoder: SentenceEncoder) -> None:
+def _require_finite(model: SiameseModel) -> None:
     """A run that diverged must not end as a model."""
-    if not all(bool(weights.isfinite().all()) for weights in encoder.parameters()):
+    if not all(bool(weights.isfinite().all()) for weights in model.parameters()):
         raise TrainingError(
             "training diverged: weights are no longer finite numbers; lower train.learning_rate, warm up for longer "
             "(train.warmup_steps), or look for extreme scores in the data. No model was written"

@@ -10,14 +10,16 @@ from sbert_train.data.sources import LoadedSet
 from sbert_train.evaluation.tasks import Task
 from sbert_train.model.encoder import SentenceEncoder
 from sbert_train.model.packing import padding_saved
-from sbert_train.objectives.registry import Objective
-from sbert_train.training.prepare import TrainingData
+from sbert_train.objectives.registry import ObjectiveSpec
+from sbert_train.training.data import TrainingData
+from sbert_train.training.objectives import RunObjectives
+from sbert_train.training.siamese import SiameseModel
 
 
 def plan_lines(
     base: str,
-    encoder: SentenceEncoder,
-    objective: Objective,
+    model: SiameseModel,
+    objectives: RunObjectives,
     data: TrainingData,
     eval_sets: Sequence[LoadedSet],
     tasks: Sequence[Task],
@@ -25,11 +27,12 @@ def plan_lines(
     first_batch: TextBatch,
 ) -> list[str]:
     """The plan of a run, one thing a line."""
-    lines = [
-        f"model      {base}: {_shape(encoder)}",
-        f"weights    {_trained(encoder)}",
-        f"objective  {_objective(objective)}",
-    ]
+    encoder = model.encoder
+    lines = [f"model      {base}: {_shape(encoder)}", f"weights    {_trained(model)}"]
+    several = len(objectives.specs) > 1
+    for number, spec in enumerate(objectives.specs):
+        sets = [one.name for i, one in enumerate(data.sets) if objectives.of_set[i] == number]
+        lines.append(f"objective  {_objective(spec)}" + (f", for {', '.join(sets)}" if several else ""))
     for one in data.sets:
         unused = data.unused[one.name]
         lines.append(
@@ -41,9 +44,8 @@ def plan_lines(
         for one, task in zip(eval_sets, tasks, strict=True)
     ]
     lines += [
-        f"batches    {_batches(data, objective, args, first_batch)}",
-        f"engine     {encoder.way}: {encoder.why}; "
-        f"{padding_saved(first_batch):.0%} of the first batch would be padding",
+        f"batches    {_batches(data, objectives, args, first_batch)}",
+        f"engine     {_engine(encoder, data, first_batch)}",
         f"precision  {_precision(args)} on {args.device.type}" + _processes(args),
     ]
     return lines
@@ -60,28 +62,48 @@ def _shape(encoder: SentenceEncoder) -> str:
     return ", ".join([*parts, f"{encoder.dimension} dimensions", limit, *prompts])
 
 
-def _trained(encoder: SentenceEncoder) -> str:
-    trained = _count(p.numel() for p in encoder.parameters() if p.requires_grad)
-    return f"{trained} of {_count(p.numel() for p in encoder.parameters())} are trained"
+def _trained(model: SiameseModel) -> str:
+    trained = _count(p.numel() for p in model.parameters() if p.requires_grad)
+    return f"{trained} of {_count(p.numel() for p in model.parameters())} are trained"
 
 
 def _count(sizes: Iterable[int]) -> str:
-    return f"{sum(sizes) / 1e6:.1f} M"
+    total = sum(sizes)
+    return f"{total / 1e6:.1f} M" if total >= 100_000 else f"{total:,}"
 
 
-def _objective(objective: Objective) -> str:
-    options = ", ".join(f"{name} {value}" for name, value in objective.options.items())
-    return objective.function.__name__ + (f" ({options})" if options else "")
+def _objective(spec: ObjectiveSpec) -> str:
+    # The name of a reference may come from the environment, so that only its part is told.
+    options = [f"{name} {_value(value)}" for name, value in spec.options.items()]
+    if spec.reference is not None:
+        options.append("taught by another model" if spec.kind.is_taught else "guided by another model")
+    if spec.dims is not None:
+        options.append(
+            f"dimensions {_value(spec.dims)}" + (f" weighing {_value(spec.weights)}" if spec.weights else "")
+        )
+    return spec.name + (f" ({', '.join(options)})" if options else "")
 
 
-def _batches(data: TrainingData, objective: Objective, args: TrainingArguments, batch: TextBatch) -> str:
+def _value(value: object) -> str:
+    return " + ".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
+
+
+def _engine(encoder: SentenceEncoder, data: TrainingData, batch: TextBatch) -> str:
+    if batch.pooled is not None:
+        texts = f"{data.rows.pooled_texts:,} texts"
+        return f"the backbone is frozen: the vectors of {texts} are computed once and kept on disk"
+    return f"{encoder.way}: {encoder.why}; {padding_saved(batch):.0%} of the first batch would be padding"
+
+
+def _batches(data: TrainingData, objectives: RunObjectives, args: TrainingArguments, batch: TextBatch) -> str:
+    spec = objectives.specs[batch.objective]
     accumulated = args.gradient_accumulation_steps
     most = min(data.batches.batch_size, len(data.rows))
     text = f"{len(data.batches):,} an epoch, of {most} rows"
     if accumulated > 1:
         text += f", {accumulated} to a step"
-    if objective.batch_is_negatives:
-        shared = most if objective.options.get("gather") else min(args.per_device_train_batch_size, most)
+    if spec.kind.batch_is_negatives:
+        shared = most if spec.options.get("gather") else min(args.per_device_train_batch_size, most)
         hard = batch.index["negative"].shape[1] * shared if "negative" in batch.index else 0
         text += (
             f"; each anchor sees {shared - 1} in-batch" + (f" and {hard} hard" if hard else "") + " negatives"

@@ -15,9 +15,8 @@ from sbert_train.data.collator import Row, collate
 from sbert_train.data.mixing import MixedBatches
 from sbert_train.data.rows import MixedRows
 from sbert_train.evaluation.tasks import Task, TaskResult
-from sbert_train.model.encoder import SentenceEncoder
-from sbert_train.objectives.embeddings import RoleEmbeddings
-from sbert_train.objectives.registry import Objective
+from sbert_train.training.siamese import SiameseModel
+from sbert_train.training.vectors import FrozenTexts
 
 BATCH = "batch"  # the one entry of the mapping that Trainer wants a batch to be
 
@@ -32,13 +31,14 @@ class SentenceTrainer(Trainer):
 
     def __init__(
         self,
-        encoder: SentenceEncoder,
+        model: SiameseModel,
         args: TrainingArguments,
         *,
         rows: MixedRows,
         batches: MixedBatches,
-        objective: Objective,
         tasks: Sequence[Task] = (),
+        dims: Sequence[int] = (),
+        frozen: FrozenTexts | None = None,
         callbacks: Sequence[TrainerCallback] = (),
     ) -> None:
         """Set up training.
@@ -47,11 +47,13 @@ class SentenceTrainer(Trainer):
             args: with remove_unused_columns False and, for several processes, accelerator_config.split_batches True.
             batches: batches of all processes together; each process takes its share of every one.
             tasks: what `evaluate` runs, under the metric names eval_{task}_{metric}.
+            dims: dimensions at which the tasks are evaluated besides all of them, as eval_{task}_dim{d}_{metric}.
+            frozen: the pooled vectors of texts, where the backbone does not train.
         """
         # Trainer would wrap the model in DataParallel, which cannot split a packed batch; torchrun uses every GPU.
         args._n_gpu = min(args.n_gpu, 1)
         super().__init__(
-            model=encoder,
+            model=model,
             args=args,
             train_dataset=rows,
             eval_dataset={task.name: task for task in tasks} or None,
@@ -59,11 +61,13 @@ class SentenceTrainer(Trainer):
             callbacks=list(callbacks),
         )
         self.remove_callback(PrinterCallback)
-        self.encoder = encoder
+        self.encoder = model.encoder
+        self.siamese = model
         self.rows = rows
         self.batches = batches
-        self.objective: Objective = objective
         self.tasks = tuple(tasks)
+        self.dims = tuple(dims)
+        self._frozen = frozen
         self.rows_seen = 0
         """Rows of all processes that a loss was computed of."""
 
@@ -74,11 +78,10 @@ class SentenceTrainer(Trainer):
         return_outputs: bool = False,
         num_items_in_batch: Tensor | int | None = None,
     ) -> Any:
-        """The objective of the embeddings of a batch; the mean over its rows, which Trainer scales for accumulation."""
+        """One encode of a batch and its objective; the mean over rows, which Trainer scales for accumulation."""
         batch: TextBatch = inputs[BATCH]
         self.rows_seen += batch.rows * self.args.world_size
-        vectors = model(batch)
-        loss = self.objective(RoleEmbeddings.of(batch, vectors))
+        loss, vectors = model(batch)
         return (loss, vectors) if return_outputs else loss
 
     def get_train_dataloader(self) -> DataLoader[Any]:
@@ -119,7 +122,11 @@ class SentenceTrainer(Trainer):
     def _encode(self, texts: Sequence[str], role: str) -> NDArray[np.float32]:
         """(N, D): each process encodes its share of the texts, and all of them get the whole."""
         processes, rank = self.args.world_size, self.args.process_index
-        own = self.encoder.encode(texts[rank::processes], role=role, batch_size=self.args.eval_batch_size)
+        share = texts[rank::processes]
+        if self._frozen is not None:
+            own = self._frozen.encode(share, role)
+        else:
+            own = self.encoder.encode(share, role=role, batch_size=self.args.eval_batch_size)
         if processes == 1:
             return own
         embeddings = np.empty((len(texts), self.encoder.dimension), dtype=np.float32)

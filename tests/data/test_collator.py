@@ -5,8 +5,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sbert_train.data.batch import pack
-from sbert_train.data.collator import collate
+from sbert_train.data.batch import PooledText, pack
+from sbert_train.data.collator import OBJECTIVE, REFERENCE, collate
 
 ids = st.lists(st.integers(0, 9), min_size=1, max_size=6).map(lambda x: np.array(x, dtype=np.int32))
 
@@ -68,8 +68,34 @@ def test_equal_texts_have_the_same_key_in_every_batch() -> None:
     assert one.text_keys[one.index["anchor"]].tolist() == other.text_keys[other.index["positive"]].tolist()
 
 
+def test_pooled_texts_become_the_vectors_of_distinct_texts() -> None:
+    cat, dog, bird = (PooledText(number, np.array([number, 1], np.float32)) for number in (7, 3, 5))
+    batch = collate([{"anchor": cat, "negative": [dog, cat]}, {"anchor": dog, "negative": [bird, bird]}])
+    assert batch.pooled is not None
+    assert batch.pooled.tolist() == [[3, 1], [5, 1], [7, 1]]
+    assert batch.index["anchor"].tolist() == [2, 0]
+    assert batch.index["negative"].tolist() == [[0, 2], [1, 1]]
+    assert len(batch.input_ids) == 0 and len(set(batch.text_keys.tolist())) == 3
+
+
+def test_a_row_may_have_several_scores_an_objective_and_reference_vectors() -> None:
+    vectors = [{"sentence1": np.full(3, i, np.float32)} for i in range(2)]
+    rows = [
+        {**row(sentence1=[1 + i]), "score": np.array([0.5, i]), OBJECTIVE: 4, REFERENCE: vectors[i]}
+        for i in range(2)
+    ]
+    batch = collate(rows)
+    assert batch.labels is not None and batch.labels.tolist() == [[0.5, 0], [0.5, 1]]
+    assert batch.objective == 4
+    assert batch.reference["sentence1"].tolist() == [[0, 0, 0], [1, 1, 1]]
+
+
 def test_moving_a_batch_moves_all_its_tensors() -> None:
     batch = collate([{**row(sentence1=[1], sentence2=[2]), "score": 0.25}]).to("meta")
     tensors = [batch.input_ids, batch.position_ids, batch.text_keys, *batch.index.values(), batch.labels]
     assert {tensor.device.type for tensor in tensors if tensor is not None} == {"meta"}
     assert batch.lengths == (1, 1)
+    vector = PooledText(0, np.zeros(2, np.float32))
+    pooled = collate([{"anchor": vector, REFERENCE: {"anchor": np.zeros(2, np.float32)}}]).to("meta")
+    assert pooled.pooled is not None
+    assert (pooled.pooled.device.type, pooled.reference["anchor"].device.type) == ("meta", "meta")

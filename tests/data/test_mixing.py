@@ -6,8 +6,10 @@ import datasets
 import numpy as np
 import pytest
 
+from sbert_train.data.collator import OBJECTIVE, REFERENCE
 from sbert_train.data.mixing import Mix, MixedBatches
-from sbert_train.data.rows import MixedRows, text_keys
+from sbert_train.data.rows import MixedRows, SetRows, text_keys
+from sbert_train.data.vectors import RowVectors
 
 
 def batches(sizes: list[int], batch_size: int, **options: object) -> MixedBatches:
@@ -143,13 +145,45 @@ def tokenised() -> datasets.Dataset:
 
 
 def test_rows_are_read_from_the_right_set_in_the_order_asked(tokenised: datasets.Dataset) -> None:
-    rows = MixedRows([tokenised, tokenised.select([5, 6])])
+    rows = MixedRows([SetRows(tokenised), SetRows(tokenised.select([5, 6]), objective=1)])
     assert len(rows) == 11
     found = rows.__getitems__([10, 0, 9])
     assert [row["anchor"].tolist() for row in found] == [[2, 6, 3], [2, 0, 3], [2, 5, 3]]
     assert [ids.tolist() for ids in found[0]["negative"]] == [[2, 3], [2, 7, 6, 3]]
     assert [row["score"] for row in found] == [0.6, 0.0, 0.5]
+    assert [row[OBJECTIVE] for row in found] == [1, 0, 1]
     assert found[0]["anchor"].dtype == np.int32
+
+
+def test_a_pooled_set_gives_vectors_in_place_of_tokens_and_a_reference_gives_them_beside(
+    tokenised: datasets.Dataset,
+) -> None:
+    table = np.arange(40, dtype=np.float32).reshape(20, 2)
+    places = {"anchor": np.arange(9), "negative": np.arange(18).reshape(9, 2)}
+    vectors = RowVectors(table, np.arange(20) + 100, places)
+    pooled = MixedRows([SetRows(tokenised, pooled=vectors)])[3]
+    assert set(pooled) == {"anchor", "negative", "score", OBJECTIVE}
+    assert (pooled["anchor"].key, pooled["anchor"].vector.tolist()) == (103, [6, 7])
+    assert [text.key for text in pooled["negative"]] == [106, 107]
+    beside = MixedRows([SetRows(tokenised, reference=vectors)])[3]
+    assert beside["anchor"].tolist() == [2, 3, 3]
+    assert {role: one.tolist() for role, one in beside[REFERENCE].items()} == {
+        "anchor": [6, 7],
+        "negative": [[12, 13], [14, 15]],
+    }
+    assert MixedRows([SetRows(tokenised, pooled=vectors), SetRows(tokenised)]).pooled_texts == 20
+
+
+def test_rows_of_a_label_come_two_by_two_and_each_once() -> None:
+    labels = np.array([0] * 7 + [1] * 4 + [2] * 1 + [3] * 2)
+    found = list(batches([14], 4, labels=[labels]))
+    assert sorted(row for batch in found for row in batch) == list(range(14))
+    pairs = [tuple(labels[batch[i : i + 2]]) for batch in found[:3] for i in (0, 2)]
+    assert len(pairs) == 6 and all(one == other for one, other in pairs)
+    assert sorted(labels[found[3]]) == [0, 2], "those that find no partner are the last"
+    assert found != list(batches([14], 4, labels=[labels], seed=2)), "the order is that of the seed"
+    frequent_first = [pair[0] for pair in pairs]
+    assert frequent_first != sorted(frequent_first)
 
 
 def test_text_keys_are_equal_for_equal_texts_only(tokenised: datasets.Dataset) -> None:

@@ -19,7 +19,7 @@ Columns = dict[str, list[Any]]
 
 
 def sift(
-    columns: Columns, class_names: Mapping[str, list[str]] | None = None, **selection: Any
+    columns: Columns, /, class_names: Mapping[str, list[str]] | None = None, **selection: Any
 ) -> tuple[dict[str, list[Any]], RowAccount]:
     """Rows of one chunk through a sieve."""
     chosen = Selection(**selection)
@@ -196,6 +196,16 @@ def test_limit_keeps_the_first_rows_over_all_chunks() -> None:
             "line 3: expected 2 negatives as in the rows before, found 1",
         ),
         (
+            {"anchor": ["a", "b"], "score": [[1, 2], [3]]},
+            {},
+            "line 3: expected 2 scores as in the rows before, found 1",
+        ),
+        (
+            {"anchor": ["a", "b"], "score": [[1, 2], [3, "x"]]},
+            {},
+            "line 3: score needs a finite number, column 'score' has 'x'",
+        ),
+        (
             {"anchor": ["a"], "tags": [["x"]]},
             {"where": {"tags": "x"}},
             "tags must hold single values; rows.csv, line 2",
@@ -208,6 +218,16 @@ def test_a_value_that_its_role_cannot_take_is_refused_with_its_place(
     with pytest.raises(DataError) as raised:
         sift(columns, **selection)
     assert words in str(raised.value)
+
+
+def test_several_scores_of_a_row_become_a_list_in_their_scale() -> None:
+    columns: Columns = {"anchor": ["a", "b"], "pos": [5, "2.5"], "neg": [0, 1]}
+    rows, _ = sift(columns, columns={"score": ("pos", "neg")}, score_range=(0, 5))
+    assert rows["score"] == [[1.0, 0.0], [0.5, 0.2]]
+    rows, _ = sift({"anchor": ["a", "b"], "score": [[1, 2], [3, 4]]}, where={"anchor": "b"})
+    assert rows["score"] == [[3.0, 4.0]]
+    empty, _ = sift({"anchor": ["a"], "score": [[1, 2]]}, where={"anchor": "none"})
+    assert empty["score"] == [], "the kind of a column is told before its rows are filtered"
 
 
 def test_long_values_are_cut_in_messages() -> None:

@@ -47,10 +47,10 @@ def make_reference(batch: TextBatch) -> dict[str, torch.Tensor]:
 
 
 def embeddings_of(
-    name: str, batch: TextBatch, embeddings: torch.Tensor, reference: dict[str, torch.Tensor]
+    name: str, batch: TextBatch, vectors: dict[str, torch.Tensor], reference: dict[str, torch.Tensor]
 ) -> RoleEmbeddings:
     """The rows of a batch, with their reference where the options of that name are about a guide."""
-    found = RoleEmbeddings.of(batch, embeddings)
+    found = RoleEmbeddings.of(batch, vectors)
     return replace(found, reference=reference) if name == "guide" else found
 
 

@@ -1,15 +1,12 @@
 """Objectives by name, and the roles that they ask of a data set."""
 
-import inspect
-
 import pytest
 import torch
-from pydantic import BaseModel
 
 from sbert_train.data.collator import collate
 from sbert_train.errors import DataError
 from sbert_train.objectives.embeddings import RoleEmbeddings
-from sbert_train.objectives.registry import OBJECTIVES, make_objective
+from sbert_train.objectives.registry import objective_spec
 
 
 def test_a_missing_role_is_named_with_what_was_found() -> None:
@@ -17,27 +14,27 @@ def test_a_missing_role_is_named_with_what_was_found() -> None:
         DataError,
         match=r"data set nli: .* needs the roles anchor, positive; missing: positive; found: anchor, label",
     ):
-        OBJECTIVES["in_batch_negatives"].roles_of("nli", ["anchor", "label"])
+        objective_spec("in_batch_negatives").roles_of("nli", ["anchor", "label"])
 
 
 def test_optional_roles_are_used_when_they_are_there_and_others_are_not() -> None:
-    objective = OBJECTIVES["in_batch_negatives"]
+    objective = objective_spec("in_batch_negatives")
     assert objective.roles_of("a", ["label", "positive", "anchor"]) == ("anchor", "positive")
     assert objective.roles_of("a", ["negative", "positive", "anchor"]) == ("anchor", "positive", "negative")
 
 
-@pytest.mark.parametrize("name", OBJECTIVES)
-def test_the_options_of_the_configuration_are_those_of_the_function(name: str) -> None:
-    from sbert_train.config import CosineRegression, InBatchNegatives
+def test_an_objective_without_needs_wants_at_least_one_text() -> None:
+    distillation = objective_spec("embedding_distillation", teacher="t")
+    assert distillation.roles_of("a", ["label", "sentence1", "anchor"]) == ("anchor", "sentence1")
+    with pytest.raises(
+        DataError, match="data set a: objective embedding_distillation needs one of the roles anchor"
+    ):
+        distillation.roles_of("a", ["label"])
 
-    blocks: dict[str, type[BaseModel]] = {
-        "in_batch_negatives": InBatchNegatives,
-        "cosine_regression": CosineRegression,
-    }
-    defaults = {key: field.default for key, field in blocks[name].model_fields.items() if key != "name"}
-    parameters = list(inspect.signature(OBJECTIVES[name].function).parameters.values())[1:]
-    assert defaults == {parameter.name: parameter.default for parameter in parameters}
-    assert make_objective(name, **defaults).options == defaults
+
+def test_a_matryoshka_loss_has_a_classifier_for_each_dimension() -> None:
+    built = objective_spec("softmax", matryoshka_dims=(8, 4)).build(8, classes=3)
+    assert [tuple(weights.shape) for weights in built.parameters()] == [(3, 24), (3,), (3, 12), (3,)]
 
 
 def test_rows_get_the_keys_of_their_texts() -> None:

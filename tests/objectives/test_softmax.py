@@ -98,6 +98,17 @@ def test_parts_must_be_known_and_occur_once(concat: tuple[str, ...]) -> None:
         SoftmaxClassifier(4, 3, concat)
 
 
+def test_a_classifier_of_fewer_dimensions_reads_the_first_and_scales_them_where_it_was_trained_so() -> None:
+    u, v = (one.float() for one in random_vectors((6, 8), (6, 8)))
+    classifier = SoftmaxClassifier(4, 3, normalize=True)
+    scaled = [one[:, :4] / one[:, :4].norm(dim=-1, keepdim=True) for one in (u, v)]
+    expected = classifier.linear(torch.cat([*scaled, (scaled[0] - scaled[1]).abs()], dim=-1))
+    torch.testing.assert_close(classifier.logits(u, v), expected)
+    plain = SoftmaxClassifier(4, 3)
+    plain.load_state_dict(classifier.state_dict())
+    assert not torch.allclose(plain.logits(u, v), expected), "the lengths do matter"
+
+
 def test_a_classifier_is_the_same_after_saving_and_loading(tmp_path: Path) -> None:
     classifier = SoftmaxClassifier(4, 3, ("product", "u"))
     folder = tmp_path / "model" / "classifier"
@@ -106,6 +117,7 @@ def test_a_classifier_is_the_same_after_saving_and_loading(tmp_path: Path) -> No
         "dimension": 4,
         "classes": 3,
         "concat": ["product", "u"],
+        "normalize": False,
     }
     loaded = load_classifier(folder)
     u, v = [vectors.detach() for vectors in random_vectors((6, 4), (6, 4))]

@@ -1,11 +1,14 @@
 """Small data and configurations for tests of whole runs."""
 
 import csv
+import json
 import random
 from pathlib import Path
 from typing import Any
 
 from sbert_train.config import RunConfig
+from sbert_train.model.encoder import SentenceEncoder
+from sbert_train.training.fit import FitResult, fit
 
 SUBJECTS = ("cat", "dog", "bird", "fish", "man", "woman", "child")
 VERBS = ("saw", "fed", "chased")
@@ -75,3 +78,27 @@ def config(folder: Path, base: Path, **blocks: Any) -> RunConfig:
             "engine": {"precision": "fp32", **blocks.get("engine", {})},
         }
     )
+
+
+def run(folder: Path, base: Path, **blocks: Any) -> tuple[FitResult, list[str]]:
+    """A run with these blocks, and what it said."""
+    lines: list[str] = []
+    return fit(config(folder, base, **blocks), say=lines.append), lines
+
+
+def log_of(result: FitResult) -> list[dict[str, float]]:
+    return [json.loads(line) for line in result.folder.log.read_text().splitlines()]
+
+
+def losses(result: FitResult) -> list[float]:
+    """The loss of each step."""
+    return [entry["loss"] for entry in log_of(result) if "loss" in entry]
+
+
+def without_dropout(model: Path, folder: Path) -> Path:
+    """A copy of a model that trains without dropout."""
+    encoder = SentenceEncoder.load(model)
+    encoder.backbone.config.hidden_dropout_prob = 0.0
+    encoder.backbone.config.attention_probs_dropout_prob = 0.0
+    encoder.save(folder / "base")
+    return folder / "base"

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import datasets
 import numpy as np
 import pytest
 import torch
@@ -19,26 +18,8 @@ from sbert_train.config import dump_config, load_config
 from sbert_train.errors import ConfigError, DataError, EvaluationError, TrainingError
 from sbert_train.model.encoder import SentenceEncoder
 from sbert_train.training import fit as fit_module
-from sbert_train.training.fit import FitResult, fit
-from tests.training.runs import config, write_scored, write_triplets
-
-
-@pytest.fixture(autouse=True)
-def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
-
-
-def run(folder: Path, base: Path, **blocks: Any) -> tuple[FitResult, list[str]]:
-    lines: list[str] = []
-    return fit(config(folder, base, **blocks), say=lines.append), lines
-
-
-def log_of(result: FitResult) -> list[dict[str, float]]:
-    return [json.loads(line) for line in result.folder.log.read_text().splitlines()]
-
-
-def losses(result: FitResult) -> list[float]:
-    return [entry["loss"] for entry in log_of(result) if "loss" in entry]
+from sbert_train.training.fit import fit
+from tests.training.runs import config, log_of, losses, run, without_dropout, write_scored, write_triplets
 
 
 def test_a_run_leaves_its_folder_and_a_model_that_others_load(tmp_path: Path, tiny_model: Path) -> None:
@@ -101,14 +82,6 @@ def test_every_way_through_the_backbone_gives_the_same_losses(
     assert any(line.startswith("engine     packed") for line in lines)
     other, _ = run(tmp_path, base, output_dir=str(tmp_path / "other"), engine={"packing": packing})
     assert losses(other) == pytest.approx(losses(packed), rel=1e-4)
-
-
-def without_dropout(model: Path, folder: Path) -> Path:
-    encoder = SentenceEncoder.load(model)
-    encoder.backbone.config.hidden_dropout_prob = 0.0
-    encoder.backbone.config.attention_probs_dropout_prob = 0.0
-    encoder.save(folder / "base")
-    return folder / "base"
 
 
 def test_gradient_accumulation_of_a_regression_equals_the_large_batch(

@@ -1,0 +1,119 @@
+"""Vectors of the texts of a data set, computed once and kept on disk: by a frozen backbone, a teacher or a guide.
+
+V distinct texts, R rows, K negatives of a row, D dimensions.
+"""
+
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import datasets
+import numpy as np
+from numpy.typing import NDArray
+
+from sbert_train.data.batch import PooledText, text_key
+from sbert_train.data.cache import cache_folder, complete_or_absent, fingerprint
+from sbert_train.data.roles import TEXT_ROLES
+
+Vectors = NDArray[np.float32]
+VectorsOf = Callable[[Sequence[str], str], Vectors]
+"""(texts, one of the roles that they stand in) -> (texts, D)."""
+
+FILE = "vectors.npy"
+
+
+@dataclass(frozen=True, eq=False)
+class RowVectors:
+    """The vectors of the texts of a data set, by row and role.
+
+    Attributes:
+        table: (V, D) float32, memory-mapped.
+        keys: (V,) int64, equal for equal texts of a kind (such as a prompt), also of other data sets.
+        places: role -> (R,) int64, or (R, K) for `negative`: where the vector of a text is.
+        projection: (D, E) float32, applied to what is read; None to leave it as it is.
+    """
+
+    table: Vectors
+    keys: NDArray[np.int64]
+    places: Mapping[str, NDArray[np.int64]]
+    projection: Vectors | None = None
+
+    def vectors(self, role: str, rows: NDArray[np.int64]) -> Vectors:
+        """(n, D), or (n, K, D) for `negative`, of n rows."""
+        found: Vectors = self.table[self.places[role][rows]]
+        return found if self.projection is None else found @ self.projection
+
+    def texts(self, role: str, rows: NDArray[np.int64]) -> list[Any]:
+        """A PooledText for each of n rows, or a list of K of them for `negative`."""
+        places, vectors = self.places[role][rows], self.vectors(role, rows)
+        keys = self.keys[places]
+        if places.ndim == 1:
+            return [PooledText(int(key), vector) for key, vector in zip(keys, vectors, strict=True)]
+        return [
+            [PooledText(int(key), vector) for key, vector in zip(*pair, strict=True)]
+            for pair in zip(keys, vectors, strict=True)
+        ]
+
+    def projected(self, projection: Vectors) -> "RowVectors":
+        """The same with a (D, E) projection."""
+        return replace(self, projection=projection)
+
+
+def row_vectors(rows: datasets.Dataset, kinds: Mapping[str, str], vectors_of: VectorsOf) -> RowVectors:
+    """The vectors of the texts of some rows, each distinct text once.
+
+    Args:
+        rows: columns as in `LoadedSet.rows`.
+        kinds: text role -> what sets it apart, such as its prompt; a text in two roles of a kind has one vector.
+        vectors_of: called once for each kind.
+    """
+    tables: list[Vectors] = []
+    keys: list[int] = []
+    places: dict[str, NDArray[np.int64]] = {}
+    for kind in dict.fromkeys(kinds.values()):
+        roles = [role for role in TEXT_ROLES if kinds.get(role) == kind]
+        columns = {role: rows[role][:] for role in roles}
+        number: dict[str, int] = {}
+        start = sum(map(len, tables))
+        for role, texts in columns.items():
+            lists = [[text] if isinstance(text, str) else text for text in texts]
+            found = [[start + number.setdefault(text, len(number)) for text in one] for one in lists]
+            places[role] = np.array(found, dtype=np.int64)
+            if isinstance(texts[0], str):
+                places[role] = places[role][:, 0]
+        tables.append(vectors_of(list(number), roles[0]))
+        keys += [text_key(f"{kind}\0{text}".encode("utf-8", "surrogatepass")) for text in number]
+    table = tables[0] if len(tables) == 1 else np.concatenate(tables)
+    return RowVectors(table, np.array(keys, dtype=np.int64), places)
+
+
+def cached_vectors(made_from: Any, compute: Callable[[], Vectors], cache_dir: Path | None = None) -> Vectors:
+    """The (V, D) vectors that `compute` gives, or gave before from the same; memory-mapped.
+
+    Args:
+        made_from: everything that they depend on, as JSON can hold it.
+        cache_dir: the folder to cache in; None for that of `datasets`.
+
+    Raises:
+        DataError: the cache cannot be written; and whatever `compute` raises.
+    """
+    entry = cache_folder(cache_dir) / fingerprint("vectors", made_from)
+
+    def build(folder: Path) -> None:
+        np.save(folder / FILE, compute())
+
+    if not entry.is_dir():
+        complete_or_absent(entry, build)
+    try:
+        return _open(entry)
+    except (OSError, ValueError):  # cut short by a crash of the machine, or touched by somebody
+        shutil.rmtree(entry)
+        complete_or_absent(entry, build)
+        return _open(entry)
+
+
+def _open(entry: Path) -> Vectors:
+    vectors: Vectors = np.load(entry / FILE, mmap_mode="r")
+    return vectors

@@ -1,0 +1,101 @@
+"""What a data set must hold, besides the roles that its objective needs."""
+
+from collections.abc import Sequence
+
+import datasets
+import numpy as np
+
+from sbert_train.data.sources import LoadedSet
+from sbert_train.errors import DataError
+from sbert_train.objectives.registry import Kind, ObjectiveSpec
+
+
+def require_fitting(one: LoadedSet, roles: Sequence[str], spec: ObjectiveSpec) -> None:
+    """Raise DataError for what the objective cannot be trained on, though its roles are there.
+
+    Args:
+        roles: those that the objective uses.
+    """
+    if spec.kind.batch_is_negatives and len(one.rows) < 2:
+        raise DataError(
+            f"data set {one.name}: expected at least two rows, for the texts of other rows are the negatives, found "
+            f"{len(one.rows)}"
+        )
+    if "score" in roles:
+        _require_scores(one, spec)
+    if "label" in roles:
+        _require_labels(one, spec.name, spec.kind)
+
+
+def _require_scores(one: LoadedSet, spec: ObjectiveSpec) -> None:
+    scores = np.asarray(one.rows["score"][:])
+    if scores.ndim > 1 and not spec.kind.several_scores:
+        raise DataError(
+            f"data set {one.name}: objective {spec.name} takes one score a row, found {scores.shape[1]}; map one "
+            "column to score"
+        )
+    if spec.kind.several_scores:
+        negatives = len(one.rows[0]["negative"])
+        count = scores.shape[1] if scores.ndim > 1 else 1
+        if count not in (negatives, negatives + 1):
+            raise DataError(
+                f"data set {one.name}: objective {spec.name} takes {negatives} scores for {negatives} negatives (what "
+                f"the positive is ahead by), or {negatives + 1} (the positive's own first), found {count}; map their "
+                "columns to score"
+            )
+    low, high = spec.kind.score_range
+    if scores.min() < low or scores.max() > high:
+        raise DataError(
+            f"data set {one.name}: its scores reach from {scores.min():g} to {scores.max():g}, but objective "
+            f"{spec.name} takes {low:g} to {high:g}; set score_range to the ends of your scale, such as [0, 5]"
+        )
+    if not spec.kind.several_scores and scores.min() == scores.max():
+        raise DataError(
+            f"data set {one.name}: expected different scores, found {scores[0]:g} in all {len(scores):,} rows; check "
+            "`where` and the score column"
+        )
+
+
+def _require_labels(one: LoadedSet, objective: str, kind: Kind) -> None:
+    labels = np.asarray(one.rows["label"][:])
+    found = np.unique(labels)
+    shown = ", ".join(map(str, found[:8])) + (", ..." if len(found) > 8 else "")
+    if kind.labels == "binary" and not set(found) <= {0, 1}:
+        raise DataError(
+            f"data set {one.name}: objective {objective} takes the labels 0 and 1, found {shown}; filter such rows "
+            "with `where`"
+        )
+    if kind.labels == "classes" and found[0] < 0:
+        raise DataError(
+            f"data set {one.name}: objective {objective} takes the labels 0, 1, 2, ..., found {shown}; filter such "
+            "rows with `where`"
+        )
+    if len(found) < 2:
+        raise DataError(
+            f"data set {one.name}: expected at least two different labels, found {shown} in all {len(labels):,} rows; "
+            "check `where` and the label column"
+        )
+    if kind.pairs_labels and len(found) == len(labels):
+        raise DataError(
+            f"data set {one.name}: expected several rows of a label, which are each other's positives; found each of "
+            f"{len(labels):,} labels once; check the label column"
+        )
+
+
+def require_same_shape(loaded: Sequence[LoadedSet], tokenised: Sequence[datasets.Dataset]) -> None:
+    """Rows of one batch must have the same roles, and as many negatives."""
+    shapes = []
+    for rows in tokenised:
+        negatives = len(rows[0]["negative"]) if "negative" in rows.column_names else 0
+        shapes.append((sorted(rows.column_names), negatives))
+    for one, shape in zip(loaded, shapes, strict=True):
+        if shape != shapes[0]:
+            raise DataError(
+                f"data.mixing.datasets_per_batch: {loaded[0].name} has {_shape(shapes[0])}, but {one.name} has "
+                f"{_shape(shape)}; sets that share batches need the same roles: set it to 1"
+            )
+
+
+def _shape(shape: tuple[list[str], int]) -> str:
+    roles, negatives = shape
+    return ", ".join(roles) + (f" ({negatives} each)" if negatives else "")

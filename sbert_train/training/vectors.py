@@ -1,0 +1,127 @@
+"""Vectors that a run computes once: of a frozen backbone, and of a teacher or guide. Kept on disk by fingerprint.
+
+N texts, H dimensions of the backbone, D dimensions of an embedding.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import datasets
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from sbert_train.data.roles import TEXT_ROLES
+from sbert_train.data.rows import SetRows
+from sbert_train.data.tokens import tokenizer_identity
+from sbert_train.data.vectors import RowVectors, Vectors, cached_vectors, row_vectors
+from sbert_train.errors import ConfigError
+from sbert_train.model.encoder import SentenceEncoder
+from sbert_train.objectives.distillation import principal_components
+from sbert_train.objectives.registry import ObjectiveSpec
+
+
+class FrozenTexts:
+    """The pooled vectors of texts under a backbone that does not train, so that only the head has to be run.
+
+    They are those of evaluation: a frozen backbone has no dropout.
+    """
+
+    def __init__(self, encoder: SentenceEncoder) -> None:
+        self._encoder = encoder
+        self._identity = [digest(encoder.backbone), encoder.pooling, *_reading(encoder)]
+
+    def of_rows(self, rows: datasets.Dataset) -> RowVectors:
+        """The pooled vectors of all texts of a training set."""
+        roles = [role for role in TEXT_ROLES if role in rows.column_names]
+        return row_vectors(rows, {role: self._encoder.prompt_for(role) for role in roles}, self._pooled)
+
+    @torch.no_grad()
+    def encode(self, texts: Sequence[str], role: str) -> NDArray[np.float32]:
+        """(N, D) embeddings, with the head as it is now."""
+        pooled = torch.from_numpy(np.array(self._pooled(texts, role))).to(self._encoder.device)
+        training = self._encoder.training
+        self._encoder.eval()
+        try:
+            return self._encoder.embed_pooled(pooled).cpu().numpy()
+        finally:
+            self._encoder.train(training)
+
+    def _pooled(self, texts: Sequence[str], role: str) -> Vectors:
+        """(N, H)."""
+        made_from = ["pooled", self._identity, self._encoder.prompt_for(role), list(texts)]
+        return cached_vectors(made_from, lambda: self._encoder.pool_texts(texts, role=role))
+
+
+class References:
+    """What other encoders, teachers and guides, make of the texts of training sets."""
+
+    def __init__(self, dimension: int, device: torch.device) -> None:
+        """Prepare for a model of so many dimensions."""
+        self._dimension = dimension
+        self._device = device
+        self._encoders: dict[str, SentenceEncoder] = {}
+
+    def of_rows(self, spec: ObjectiveSpec, rows: datasets.Dataset) -> RowVectors:
+        """The embeddings of all texts of a training set by the reference of its objective, with its own prompts.
+
+        Raises:
+            ModelError: the reference cannot be loaded.
+            ConfigError: a teacher has fewer dimensions than the model.
+        """
+        assert spec.reference is not None
+        if spec.reference not in self._encoders:
+            self._encoders[spec.reference] = SentenceEncoder.load(spec.reference, device=self._device)
+        encoder = self._encoders[spec.reference]
+        if spec.kind.is_taught and encoder.dimension < self._dimension:
+            raise ConfigError(
+                f"objective.teacher: expected at least {self._dimension} dimensions, those of the model, found "
+                f"{encoder.dimension}; give the model a head of so many with model.head"
+            )
+        identity = [digest(encoder), encoder.pooling, encoder.normalize, *_reading(encoder)]
+
+        def encode(texts: Sequence[str], role: str) -> Vectors:
+            made_from = ["embeddings", identity, role, encoder.prompt_for(role), list(texts)]
+            return cached_vectors(made_from, lambda: encoder.encode(texts, role=role))
+
+        roles = [role for role in TEXT_ROLES if role in rows.column_names]
+        return row_vectors(rows, {role: encoder.prompt_for(role) for role in roles}, encode)
+
+    def fitted(self, sets: Sequence[SetRows], taught: Sequence[bool]) -> list[SetRows]:
+        """The sets, where the embeddings of a teacher of more dimensions than the model's are projected to as many of
+        their principal components over all sets.
+
+        Args:
+            taught: for each set, whether its reference is a teacher.
+        """
+        tables: dict[int, list[Vectors]] = {}
+        for one, wanted in zip(sets, taught, strict=True):
+            if wanted and one.reference is not None and one.reference.table.shape[1] > self._dimension:
+                tables.setdefault(one.objective, []).append(one.reference.table)
+        projections = {
+            objective: principal_components(np.concatenate(found), self._dimension)
+            for objective, found in tables.items()
+        }
+        return [
+            replace(one, reference=one.reference.projected(projections[one.objective]))
+            if one.reference is not None and one.objective in projections
+            else one
+            for one in sets
+        ]
+
+
+def digest(module: nn.Module) -> str:
+    """The sha256 of the weights of a module, as 64 hex digits."""
+    found = hashlib.sha256()
+    for name, tensor in sorted(module.state_dict().items()):
+        found.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}".encode())
+        found.update(tensor.detach().cpu().contiguous().view(torch.uint8).numpy())
+    return found.hexdigest()
+
+
+def _reading(encoder: SentenceEncoder) -> list[Any]:
+    """What the token ids of a text depend on."""
+    return [encoder.max_length, tokenizer_identity(encoder.tokenizer)]
