@@ -1,4 +1,4 @@
-"""The command line: python -m benchmarks.quality run or queue."""
+"""The command line: python -m benchmarks.quality run, queue or table."""
 
 import argparse
 import os
@@ -14,6 +14,15 @@ DATA = "SBERT_TRAIN_DATA"
 def main() -> int:
     """Do what the command line says; the exit code."""
     args = parser().parse_args()
+    if args.command == "table":
+        from benchmarks.quality.table import write_table
+
+        if not args.results.exists():
+            sys.exit(
+                f"{args.results}: there are no results; copy the results.jsonl of a finished queue there"
+            )
+        write_table(args.results, args.to)
+        return 0
     if DATA not in os.environ:
         sys.exit(
             f"{DATA} names no folder; set it to the one with the data sets (see benchmarks/quality/data.py)"
@@ -48,6 +57,11 @@ def parser() -> argparse.ArgumentParser:
     many.add_argument("--side", choices=SIDES, nargs="+", default=list(SIDES))
     many.add_argument("--seed", type=int, nargs="+", default=list(SEEDS))
     many.add_argument("--output", type=Path, required=True, help="as of run")
+
+    table = commands.add_parser("table", help="results -> the page that people read")
+    here = Path(__file__).parent
+    table.add_argument("--results", type=Path, default=here / "results.jsonl")
+    table.add_argument("--to", type=Path, default=here.parent / "RESULTS.md")
     return top
 
 

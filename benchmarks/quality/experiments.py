@@ -76,7 +76,7 @@ EXPERIMENTS: Mapping[str, Experiment] = {
         figures=_STSB,
     ),
     "snli_softmax": Experiment(
-        about="SNLI dev (9,842 labelled pairs), softmax over three classes of u, v and |u - v|",
+        about="SNLI dev (9,842 labelled pairs), softmax over three classes of u, v and abs(u - v)",
         rows=data.snli_dev_labelled,
         objective={"name": "softmax"},
         batch_size=16,

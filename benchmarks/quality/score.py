@@ -30,10 +30,13 @@ def figures(
         model: what `SentenceEncoder.load` reads.
         names: keys of FIGURES.
         folder: the data.
-        classifier: see `Trained`; without one the figures that need it are left out.
+        classifier: see `Trained`.
 
     Returns:
         name of the figure, such as stsb_dev_spearman -> value; larger is better.
+
+    Raises:
+        ValueError: one of the names is in OF_A_CLASSIFIER, and there is none.
     """
     encoder = SentenceEncoder.load(model, device="cpu")
     found: dict[str, float] = {}
@@ -52,7 +55,9 @@ def stsb(encoder: SentenceEncoder, folder: Path, split: str) -> Figures:
 def snli_accuracy(encoder: SentenceEncoder, folder: Path, classifier: Path | None) -> Figures:
     """Share of the pairs of SNLI test whose class a trained classifier finds."""
     if classifier is None:
-        return {}
+        raise ValueError(
+            "snli_test: expected a trained classifier, found none; hand it over as Trained.classifier"
+        )
     rows = data.snli_labelled(folder, "test")
     encode = encode_with(encoder)
     first, second = (
@@ -121,3 +126,6 @@ FIGURES: Mapping[str, Callable[[SentenceEncoder, Path, Path | None], Figures]] =
     "trecqa_test": lambda encoder, folder, _: trecqa(encoder, folder),
 }
 """What a model can be judged by."""
+
+OF_A_CLASSIFIER = frozenset({"snli_test"})
+"""Figures of a classifier that was trained with the model; a model without one has them not."""
