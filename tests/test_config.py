@@ -37,7 +37,7 @@ model:
   trust_remote_code: no
   pooling: cls
   max_length: 64
-  head: {dim: 256, activation: gelu, dropout: 0.1, layers: 2, shared: true}
+  head: {dim: 256, activation: gelu, dropout: 0.1, layers: 2, shared: no}
   normalize: off
   freeze: 2
   lora: null
@@ -87,6 +87,7 @@ def test_every_key_of_the_contract_is_read(tmp_path: Path) -> None:
     config = load(tmp_path, EVERY_KEY)
     assert config.model.head is not None
     assert config.model.head.dropout == 0.1
+    assert config.model.head.shared is False
     assert config.model.normalize is False
     assert config.model.trust_remote_code is False
     assert config.model.freeze == 2
@@ -327,10 +328,6 @@ WRONG_BLOCKS = [
     ("data: {train: [{source: a}], eval: [{source: b}]}", ["data.eval.0.task: missing, and needed"]),
     # what comes later
     ("model: {base: x, lora: {r: 16}}", ["model.lora: not available in this version, leave it null"]),
-    (
-        "model: {base: x, head: {dim: 1, shared: no}}",
-        ["model.head.shared: not available in this version, leave it true"],
-    ),
     (
         "data: {train: [{source: a}], streaming: on}",
         ["data.streaming: not available in this version, leave it false"],

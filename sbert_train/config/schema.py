@@ -97,7 +97,11 @@ class HeadConfig(_Block):
     activation: Activation = Field("tanh", description="Function after each dense layer.")
     dropout: Share = Field(0.0, description="Share of the inputs of each dense layer dropped in training.")
     layers: Count = Field(1, description="Number of dense layers, each to `dim` dimensions.")
-    shared: Annotated[bool, Only(True)] = Field(True, description="One head for every role.")
+    shared: bool = Field(
+        True,
+        description="true: one head for every text. false: one for queries (anchor, sentence1) and one for documents "
+        "(positive, negative, sentence2); such a model has to be told the role of a text.",
+    )
 
 
 class ModelConfig(_Block):

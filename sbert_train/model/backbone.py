@@ -45,6 +45,16 @@ def load_backbone(layout: Layout, trust_remote_code: bool) -> tuple[PreTrainedMo
     return backbone, tokenizer
 
 
+def save_backbone(
+    folder: Path, backbone: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, max_length: int | None
+) -> None:
+    """Write a backbone and its tokenizer, as `load_backbone` reads them."""
+    backbone.save_pretrained(folder)
+    # Other loaders, such as those in a browser, look for the length of a text nowhere else.
+    tokenizer.model_max_length = max_length or tokenizer.model_max_length
+    tokenizer.save_pretrained(folder)
+
+
 def check_max_length(base: str | Path, backbone: PreTrainedModel, max_length: int | None) -> None:
     """Raise ModelError where more tokens are asked for than the backbone has positions."""
     table = getattr(backbone.config, "max_position_embeddings", None)

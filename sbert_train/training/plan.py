@@ -9,6 +9,7 @@ from sbert_train.data.sieve import describe
 from sbert_train.data.sources import LoadedSet
 from sbert_train.evaluation.tasks import Task
 from sbert_train.model.encoder import SentenceEncoder
+from sbert_train.model.head import describe_head
 from sbert_train.model.packing import padding_saved
 from sbert_train.objectives.registry import Objective
 from sbert_train.training.prepare import TrainingData
@@ -52,7 +53,7 @@ def plan_lines(
 def _shape(encoder: SentenceEncoder) -> str:
     parts = [f"{encoder.pooling} pooling"]
     if encoder.head is not None:
-        parts.append(f"a head of {len(encoder.head)} dense layer{'s' * (len(encoder.head) > 1)}")
+        parts.append(describe_head(encoder.head))
     if encoder.normalize:
         parts.append("normalised")
     limit = "no limit of length" if encoder.max_length is None else f"at most {encoder.max_length} tokens"

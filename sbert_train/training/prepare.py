@@ -35,7 +35,7 @@ def load_encoder(config: RunConfig, device: torch.device) -> SentenceEncoder:
     model = config.model
     head = None
     if model.head is not None:
-        head = HeadSpec(model.head.dim, model.head.activation, model.head.dropout, model.head.layers)
+        head = HeadSpec(**model.head.model_dump())
     encoder = SentenceEncoder.load(
         model.base,
         pooling=model.pooling,

@@ -304,11 +304,12 @@ def set_modules(folder: Path, *modules: tuple[str, str]) -> None:
 ROOT = ("", "sentence_transformers.models.Transformer")
 POOLING = ("1_Pooling", "sentence_transformers.models.Pooling")
 DENSE = ("2_Dense", "sentence_transformers.models.Dense")
+ROUTER = ("2_Router", "sentence_transformers.models.Router")
 NORMALIZE = ("4_Normalize", "sentence_transformers.models.Normalize")
 
 
 @pytest.mark.parametrize(
-    "kind", ["LSTM", "CNN", "Router", "WeightedLayerPooling", "StaticEmbedding", "LayerNorm"]
+    "kind", ["LSTM", "CNN", "Asym", "WeightedLayerPooling", "StaticEmbedding", "LayerNorm"]
 )
 def test_a_module_that_cannot_be_said_is_named(old: Path, kind: str) -> None:
     set_modules(old, ROOT, POOLING, ("5_X", f"sentence_transformers.models.{kind}"))
@@ -328,12 +329,17 @@ def test_a_module_of_the_model_itself_is_not_run(old: Path) -> None:
         (ROOT, POOLING, NORMALIZE, DENSE),
         (ROOT, DENSE, POOLING),
         (ROOT, POOLING, NORMALIZE, NORMALIZE),
+        (ROOT, POOLING, ROUTER, DENSE),
+        (ROOT, POOLING, DENSE, ROUTER),
+        (ROOT, POOLING, ROUTER, ROUTER),
+        (ROUTER, NORMALIZE),
         (),
     ],
 )
 def test_another_order_of_modules_is_refused(old: Path, modules: tuple[tuple[str, str], ...]) -> None:
     set_modules(old, *modules)
-    assert "expected Transformer, Pooling, any number of Dense, Normalize or nothing" in refusal(old)
+    expected = "expected Transformer, Pooling, any number of Dense or one Router, Normalize or nothing"
+    assert expected in refusal(old)
 
 
 @pytest.mark.parametrize("path", ["../other/1_Pooling", "/etc", "a/../../b", "..\\b", "C:\\b"])
