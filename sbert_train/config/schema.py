@@ -104,6 +104,19 @@ class HeadConfig(_Block):
     )
 
 
+class LoraConfig(_Block):
+    """Low-rank adapters (LoRA) in the transformer; nothing else of it trains, a head does. Needs the extra `lora`."""
+
+    r: Count = Field(16, description="Rank of the adapters.")
+    alpha: Count = Field(32, description="Their output is scaled by alpha / r.")
+    dropout: Share = Field(0.05, description="Share of the inputs of each adapter dropped in training.")
+    target_modules: Annotated[tuple[Text, ...], Field(min_length=1)] | None = Field(
+        None,
+        description="Linear layers that get an adapter, by name, such as `[query, value]`. null: those that peft "
+        "adapts in this architecture, and where it knows none all linear layers of the transformer layers.",
+    )
+
+
 class ModelConfig(_Block):
     """The encoder that is fine-tuned."""
 
@@ -135,11 +148,24 @@ class ModelConfig(_Block):
         description="What does not train: nothing, all of the transformer, its token embeddings, "
         "or the token embeddings and that many of the lowest layers.",
     )
-    lora: Annotated[Any, Only(None)] = Field(None, description="Low-rank adapters.")
+    lora: LoraConfig | None = Field(
+        None, description="Low-rank adapters, merged into the saved model. null: none."
+    )
     prompts: Mapping[TextRole, str] = Field(
         {},
         description="Role -> text put before each text of that role, in training, evaluation and export alike.",
     )
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.lora is not None and self.freeze != "none":
+            _problems(
+                [
+                    (("freeze",), "with model.lora only the adapters train: expected none"),
+                    (("lora",), "its adapters are all that trains: expected null, or model.freeze none"),
+                ]
+            )
+        return self
 
 
 class _Set(_Block):

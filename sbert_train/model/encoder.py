@@ -29,6 +29,7 @@ from sbert_train.model.head import (
     outputs_of,
 )
 from sbert_train.model.layout import Layout
+from sbert_train.model.lora import Adapters, LoraSpec, add_adapters, merge_adapters, merged_state
 from sbert_train.model.packing import choose_way, pooled, probe_batch, set_attention
 from sbert_train.model.read_layout import read_layout
 from sbert_train.model.resolve import resolve_model
@@ -76,6 +77,7 @@ class SentenceEncoder(TextEncoder):
         self.head = head
         self.normalize = normalize
         self.similarity = similarity
+        self.adapters: Adapters | None = None
         self._padded_attention: str = backbone.config._attn_implementation or "eager"
         freeze_pooler(backbone)
         self.way, self.why = "", ""
@@ -130,10 +132,14 @@ class SentenceEncoder(TextEncoder):
         return encoder.to(device or ("cuda" if torch.cuda.is_available() else "cpu"))
 
     def save(self, folder: str | Path) -> None:
-        """Write a folder that sentence-transformers 3.0 to 6.2 (with two heads 5.1 to 6.2) and `load` read."""
+        """Write a folder that sentence-transformers 3.0 to 6.2 (with two heads 5.1 to 6.2) and `load` read.
+
+        Adapters are merged in what is written; the encoder keeps them and can go on training.
+        """
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
-        save_backbone(folder, self.backbone, self.tokenizer, self.max_length)
+        weights = merged_state(self.backbone, self.adapters) if self.adapters else None
+        save_backbone(folder, self.backbone, self.tokenizer, self.max_length, weights)
         head, document_head = layers_of_head(self.head)
         # Whoever picks a head by its side must get our prompt of that side, whatever other readers make of a default.
         of_sides = {} if document_head is None else {side: self.prompt_for(side) for side in SIDES}
@@ -243,6 +249,27 @@ class SentenceEncoder(TextEncoder):
             what: none, backbone, embeddings, or an integer n: the embeddings and the lowest n layers.
 
         Raises:
-            ModelError: the backbone has fewer than n layers, or nothing would be left to train.
+            ModelError: the backbone has fewer than n layers or no list of them, nothing would be left to train, or
+                adapters are in place, with which all of the backbone is frozen.
         """
+        if self.adapters is not None and what != "none":
+            raise ModelError(
+                f"model.freeze is {what}, but with model.lora only the adapters train; set it to none"
+            )
         freeze(self.backbone, what, has_head=self.head is not None)
+
+    def add_lora(self, spec: LoraSpec) -> None:
+        """Put low-rank adapters into the backbone, of which nothing else trains from now on; a head still does.
+
+        Raises:
+            ModelError: peft is not installed, a target module does not exist, or adapters are in place already.
+        """
+        if self.adapters is not None:
+            raise ModelError("this encoder has adapters already: call merge_lora() first")
+        self.adapters = add_adapters(self.backbone, spec)
+
+    def merge_lora(self) -> None:
+        """Add the adapters to the weights and take them out: the same embeddings, and all weights train again."""
+        if self.adapters is not None:
+            merge_adapters(self.backbone, self.adapters)
+            self.adapters = None

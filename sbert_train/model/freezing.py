@@ -15,7 +15,7 @@ def freeze(backbone: PreTrainedModel, what: str | int, *, has_head: bool) -> Non
         has_head: whether something would train without the backbone.
 
     Raises:
-        ModelError: the backbone has fewer than n layers, or nothing would be left to train.
+        ModelError: the backbone has fewer than n layers or no list of them, or nothing would be left to train.
     """
     if what == "none":
         return
@@ -33,6 +33,10 @@ def freeze(backbone: PreTrainedModel, what: str | int, *, has_head: bool) -> Non
     if what == "embeddings":
         return
     layers = layers_of(backbone)
+    if layers is None:
+        raise ModelError(
+            f"model.freeze: {type(backbone).__name__} has no list of layers; use none, embeddings or backbone"
+        )
     if int(what) > len(layers):
         raise ModelError(f"model.freeze is {what}, but this backbone has {len(layers)} layers")
     if int(what) == len(layers) and not has_head:

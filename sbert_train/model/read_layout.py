@@ -117,11 +117,16 @@ def _is_module(entry: object) -> bool:
 
 
 def _require_backbone(folder: Path) -> None:
-    if not (folder / "config.json").is_file():
-        if (folder / "adapter_config.json").is_file():
-            raise ModelError(
-                f"{folder} holds an adapter without its model: merge it into the base model first"
-            )
+    adapter, model = ((folder / name).is_file() for name in ("adapter_config.json", "config.json"))
+    if adapter and model:
+        # transformers would load it where peft is installed and leave it out where it is not: two models in one.
+        raise ModelError(
+            f"{folder} holds an adapter beside its model: merge it into the model first, or take adapter_config.json "
+            "away if it is merged"
+        )
+    if adapter:
+        raise ModelError(f"{folder} holds an adapter without its model: merge it into the base model first")
+    if not model:
         raise ModelError(f"{folder} is not a model: it has no config.json; give the folder that save() wrote")
     require_safetensors(folder, "model.safetensors", "model.safetensors.index.json")
 

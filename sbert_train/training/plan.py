@@ -63,7 +63,8 @@ def _shape(encoder: SentenceEncoder) -> str:
 
 def _trained(encoder: SentenceEncoder) -> str:
     trained = _count(p.numel() for p in encoder.parameters() if p.requires_grad)
-    return f"{trained} of {_count(p.numel() for p in encoder.parameters())} are trained"
+    adapters = "" if encoder.adapters is None else f": {encoder.adapters}"
+    return f"{trained} of {_count(p.numel() for p in encoder.parameters())} are trained{adapters}"
 
 
 def _count(sizes: Iterable[int]) -> str:

@@ -16,6 +16,7 @@ from sbert_train.errors import ConfigError, DataError
 from sbert_train.evaluation.tasks import Task, make_task
 from sbert_train.model.encoder import SentenceEncoder
 from sbert_train.model.head import HeadSpec
+from sbert_train.model.lora import LoraSpec
 from sbert_train.objectives.registry import Objective
 
 
@@ -31,7 +32,7 @@ class TrainingData:
 
 
 def load_encoder(config: RunConfig, device: torch.device) -> SentenceEncoder:
-    """The encoder of config.model, with what is frozen frozen."""
+    """The encoder of config.model, with what is frozen frozen and its adapters in place."""
     model = config.model
     head = None
     if model.head is not None:
@@ -50,6 +51,8 @@ def load_encoder(config: RunConfig, device: torch.device) -> SentenceEncoder:
         device=device,
     )
     encoder.freeze(model.freeze)
+    if model.lora is not None:
+        encoder.add_lora(LoraSpec(**model.lora.model_dump()))
     return encoder
 
 

@@ -43,3 +43,22 @@ def test_a_run_with_two_heads_trains_both_and_says_so(tmp_path: Path, tiny_model
     assert all(torch.equal(weight, backbone[name]) for name, weight in tuned.backbone.state_dict().items())
     card = (model / "README.md").read_text()
     assert "encode_query(" in card and "encode_document(" in card
+
+
+def test_a_run_with_adapters_leaves_a_plain_model_in_which_nothing_else_changed(
+    tmp_path: Path, tiny_model: Path
+) -> None:
+    block = {"base": str(tiny_model), "lora": {"r": 4, "target_modules": ["query", "value"]}}
+    model, lines = run(tmp_path, tiny_model, model=block, train={"learning_rate": 1e-2})
+    [weights] = [line for line in lines if line.startswith("weights")]
+    assert "LoRA of rank 4 in 4 linear layers (query, value: as model.lora.target_modules names" in weights
+    tuned, base = SentenceEncoder.load(model), SentenceEncoder.load(tiny_model)
+    before = base.backbone.state_dict()
+    changed = {name for name, w in tuned.backbone.state_dict().items() if not torch.equal(w, before[name])}
+    assert changed == {
+        f"encoder.layer.{i}.attention.self.{name}.weight" for i in (0, 1) for name in ("query", "value")
+    }
+    np.testing.assert_allclose(
+        SentenceTransformer(str(model), device="cpu").encode(TEXTS), tuned.encode(TEXTS), atol=1e-5
+    )
+    assert np.abs(tuned.encode(TEXTS) - base.encode(TEXTS)).max() > 0.01, "training moved the embeddings"
