@@ -26,7 +26,7 @@ $(READY): pyproject.toml constraints.txt
 	@echo "Installing into $(VENV); the first time this takes some minutes"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt hatchling editables
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-build-isolation \
-		-e ".[dev,quickstart,onnx]"
+		-e ".[dev,quickstart,onnx,lora]"
 	@touch $@
 
 quickstart: $(READY) ## fine-tune a small model on the embedded data, compare it with its base, export it

@@ -81,15 +81,9 @@ def fit(
     result = run(settings, overwrite=overwrite)
     if not result.first_process:
         return
-    model = result.folder.model
     if result.comparison is not None:
         _print_comparison(result.comparison)
-    print(f"The model is in {model}. Next:\n")
-    print(f"  sbert-train eval {result.base} {model} --data my_pairs.csv")
-    print(f"  sbert-train export {model} --to onnx --output {model.parent / 'onnx'}")
-    print(
-        f"""  python -c 'from sbert_train import SentenceEncoder as E; print(E.load("{model}").encode(["Hello."]))'"""
-    )
+    _print_next(result.base, result.folder.model)
 
 
 @app.command(name="eval")
@@ -213,6 +207,21 @@ def _pairs(texts: Sequence[str]) -> dict[str, str]:
             raise typer.BadParameter(f"--column {text}: {role} is {pairs[role]} already")
         pairs[role] = name
     return pairs
+
+
+def _print_next(base: str, model: Path) -> None:
+    """What to do with a new model, in commands that run as they are."""
+    from sbert_train.model.read_layout import read_layout
+
+    two_heads = read_layout(model).document_head is not None
+    form, place = ("sentence-transformers", "export") if two_heads else ("onnx", "onnx")
+    arguments = '["Hello."], role="query"' if two_heads else '["Hello."]'
+    print(f"The model is in {model}. Next:\n")
+    print(f"  sbert-train eval {base} {model} --data my_pairs.csv")
+    print(f"  sbert-train export {model} --to {form} --output {model.parent / place}")
+    print(
+        f"""  python -c 'from sbert_train import SentenceEncoder as E; print(E.load("{model}").encode({arguments}))'"""
+    )
 
 
 def _print_comparison(comparison: Any, *, all_metrics: bool = False) -> None:

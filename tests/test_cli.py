@@ -48,6 +48,12 @@ def test_fit_ends_in_before_and_after_and_the_next_commands(config_file: Path, t
     assert [command.split()[1] for command in commands] == ["eval", "export"]
 
 
+def test_fit_ends_in_commands_that_a_model_with_two_heads_takes(config_file: Path, tmp_path: Path) -> None:
+    output = run("fit", "--config", config_file, "model.head={dim: 8, shared: false}")
+    assert "export --to sentence-transformers" in output.replace(f" {tmp_path / 'run' / 'model'}", "")
+    assert '.encode(["Hello."], role="query")' in output
+
+
 def test_eval_compares_models_side_by_side(tiny_model: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     from tests.tiny import make_encoder

@@ -36,10 +36,10 @@ model:
   trust_remote_code: no
   pooling: cls
   max_length: 64
-  head: {dim: 256, activation: gelu, dropout: 0.1, layers: 2, shared: true}
+  head: {dim: 256, activation: gelu, dropout: 0.1, layers: 2, shared: no}
   normalize: off
-  freeze: 2
-  lora: null
+  freeze: none
+  lora: {r: 4, alpha: 8, dropout: 0.0, target_modules: [query, value]}
   prompts: {anchor: "query: "}
 data:
   train:
@@ -89,9 +89,11 @@ def test_every_key_of_the_contract_is_read(tmp_path: Path) -> None:
     config = load(tmp_path, EVERY_KEY)
     assert config.model.head is not None
     assert config.model.head.dropout == 0.1
+    assert config.model.head.shared is False
     assert config.model.normalize is False
     assert config.model.trust_remote_code is False
-    assert config.model.freeze == 2
+    assert config.model.lora is not None
+    assert config.model.lora.target_modules == ("query", "value")
     assert config.data.train[0].columns == {"anchor": "premise", "negative": ("n1", "n2")}
     assert config.data.train[0].where == {"label": 0, "lang": ("en", "no")}
     assert config.data.eval[0].score_range == (0.0, 5.0)
@@ -342,12 +344,24 @@ WRONG_BLOCKS = [
     ("data: {}", ["data.train: missing, and needed"]),
     ("data: {train: [{name: a}]}", ["data.train.0.source: missing, and needed"]),
     ("data: {train: [{source: a}], eval: [{source: b}]}", ["data.eval.0.task: missing, and needed"]),
-    # what comes later
-    ("model: {base: x, lora: {r: 16}}", ["model.lora: not available in this version, leave it null"]),
+    # adapters
     (
-        "model: {base: x, head: {dim: 1, shared: no}}",
-        ["model.head.shared: not available in this version, leave it true"],
+        "model: {base: x, lora: {rank: 4}}",
+        ["model.lora.rank: unknown key", "Known: r, alpha, dropout, target"],
     ),
+    (
+        "model: {base: x, lora: {r: 0}}",
+        ["model.lora.r: expected an integer of at least 1, found the number 0"],
+    ),
+    (
+        "model: {base: x, lora: {dropout: 1}}",
+        ["model.lora.dropout: expected a number of at least 0 and below 1"],
+    ),
+    (
+        "model: {base: x, lora: {target_modules: []}}",
+        ["model.lora.target_modules: expected a list of text or null, found an empty list"],
+    ),
+    # what comes later
     (
         "data: {train: [{source: a}], streaming: on}",
         ["data.streaming: not available in this version, leave it false"],
@@ -358,6 +372,16 @@ WRONG_BLOCKS = [
     ),
     ("engine: {compile: true}", ["engine.compile: not available in this version, leave it false"]),
 ]
+
+
+@pytest.mark.parametrize(("freeze", "found"), [("embeddings", '"embeddings"'), ("1", "the number 1")])
+def test_adapters_and_freezing_are_told_at_both_keys(tmp_path: Path, freeze: str, found: str) -> None:
+    lines = complaints(tmp_path, with_lines(f"model: {{base: x, lora: {{}}, freeze: {freeze}}}"))
+    assert [line.partition("model.")[2] for line in lines] == [
+        f"freeze: with model.lora only the adapters train: expected none, found {found}",
+        "lora: its adapters are all that trains: expected null, or model.freeze none, found a mapping",
+    ]
+    assert load(tmp_path, with_lines("model: {base: x, lora: {}, freeze: none}")).model.lora is not None
 
 
 @pytest.mark.parametrize(("block", "words"), WRONG_BLOCKS, ids=[block for block, _ in WRONG_BLOCKS])

@@ -9,6 +9,7 @@ from benchmarks.quality.data import Row, write_jsonl
 from benchmarks.quality.experiments import BASE, Experiment, training_arguments
 from benchmarks.quality.trained import Trained
 from sbert_train.config import RunConfig
+from sbert_train.objectives.softmax import CLASSIFIER
 from sbert_train.training.fit import fit
 
 
@@ -23,10 +24,11 @@ def train(
     write_jsonl(folder / "train.jsonl", rows)
     config = RunConfig.model_validate(run_config(experiment, folder, seed, steps))
     result = fit(config, overwrite=True)
+    classifier = result.folder.model / CLASSIFIER / "model.safetensors"
     training = json.loads(result.folder.report.read_text(encoding="utf-8"))["training"]
     return Trained(
         model=result.folder.model,
-        classifier=None,
+        classifier=classifier if classifier.is_file() else None,
         steps=training["steps"],
         rows_seen=round(training["rows_per_second"] * training["seconds"]),
         seconds=training["seconds"],

@@ -40,7 +40,24 @@ class HeadConfig(Block):
     activation: Activation = Field("tanh", description="Function after each dense layer.")
     dropout: Share = Field(0.0, description="Share of the inputs of each dense layer dropped in training.")
     layers: Count = Field(1, description="Number of dense layers, each to `dim` dimensions.")
-    shared: Annotated[bool, Only(True)] = Field(True, description="One head for every role.")
+    shared: bool = Field(
+        True,
+        description="true: one head for every text. false: one for queries (anchor, sentence1) and one for documents "
+        "(positive, negative, sentence2); such a model has to be told the role of a text.",
+    )
+
+
+class LoraConfig(Block):
+    """Low-rank adapters (LoRA) in the transformer; nothing else of it trains, a head does. Needs the extra `lora`."""
+
+    r: Count = Field(16, description="Rank of the adapters.")
+    alpha: Count = Field(32, description="Their output is scaled by alpha / r.")
+    dropout: Share = Field(0.05, description="Share of the inputs of each adapter dropped in training.")
+    target_modules: Annotated[tuple[Text, ...], Field(min_length=1)] | None = Field(
+        None,
+        description="Linear layers that get an adapter, by name, such as `[query, value]`. null: those that peft "
+        "adapts in this architecture, and where it knows none all linear layers of the transformer layers.",
+    )
 
 
 class ModelConfig(Block):
@@ -74,11 +91,18 @@ class ModelConfig(Block):
         description="What does not train: nothing, all of the transformer, its token embeddings, "
         "or the token embeddings and that many of the lowest layers.",
     )
-    lora: Annotated[Any, Only(None)] = Field(None, description="Low-rank adapters.")
+    lora: LoraConfig | None = Field(
+        None, description="Low-rank adapters, merged into the saved model. null: none."
+    )
     prompts: Mapping[TextRole, str] = Field(
         {},
         description="Role -> text put before each text of that role, in training, evaluation and export alike.",
     )
+
+    def wrong_keys(self) -> Iterable[tuple[TreePath, str]]:
+        if self.lora is not None and self.freeze != "none":
+            yield ("freeze",), "with model.lora only the adapters train: expected none"
+            yield ("lora",), "its adapters are all that trains: expected null, or model.freeze none"
 
 
 class _Set(Block):

@@ -10,6 +10,7 @@ from sbert_train import __version__
 from sbert_train.evaluation.bootstrap import LEVEL
 from sbert_train.evaluation.compare import TaskComparison
 from sbert_train.model.encoder import SentenceEncoder
+from sbert_train.model.head import TwoHeads
 
 TAGS = ["sentence-transformers", "feature-extraction", "sentence-similarity"]
 
@@ -81,18 +82,34 @@ def _metadata(facts: CardFacts) -> ModelCardData:
     )
 
 
+_ONE_HEAD = """\
+embeddings = model.encode(["A cat sleeps on the mat.", "The mat has a sleeping cat on it."])
+print(model.similarity(embeddings, embeddings))"""
+
+_TWO_HEADS = """\
+queries = model.encode_query(["Where does the cat sleep?"])
+documents = model.encode_document(["A cat sleeps on the mat.", "The dog sleeps in the garden."])
+print(model.similarity(queries, documents))"""
+
+
 def _usage(encoder: SentenceEncoder) -> str:
-    ours = f'SentenceEncoder.load("{PLACE}")'
+    two = isinstance(encoder.head, TwoHeads)
+    arguments = 'texts, role="query"' if two else "texts"
+    ours = f'SentenceEncoder.load("{PLACE}").encode({arguments})'
     text = f"""\
 ```python
 from sentence_transformers import SentenceTransformer
 
 model = SentenceTransformer("{PLACE}")
-embeddings = model.encode(["A cat sleeps on the mat.", "The mat has a sleeping cat on it."])
-print(model.similarity(embeddings, embeddings))
+{_TWO_HEADS if two else _ONE_HEAD}
 ```
 
-Or without sentence-transformers: `from sbert_train import SentenceEncoder`, then `{ours}.encode(texts)`."""
+Or without sentence-transformers: `from sbert_train import SentenceEncoder`, then `{ours}`."""
+    if two:
+        text += (
+            "\n\nQueries and documents have a head each, so a text has two vectors: say which you want, here with "
+            '`role="query"` or `role="document"`.'
+        )
     prompts = [
         f"`{name}` puts `{json.dumps(before, ensure_ascii=False)}`"
         for name, before in encoder.prompts.items()

@@ -9,11 +9,12 @@ from sbert_train import __version__
 from sbert_train.errors import ExportError
 from sbert_train.export.folder import export_folder
 from sbert_train.export.int8 import export_int8
-from sbert_train.export.onnx import export_onnx
+from sbert_train.export.onnx import export_onnx, require_one_head
 from sbert_train.export.reference import Reference, take_reference
 from sbert_train.export.report import Check, ExportReport
 from sbert_train.export.stage import staged, write_manifest
 from sbert_train.model.encoder import SentenceEncoder
+from sbert_train.model.read_layout import read_layout
 from sbert_train.model.resolve import resolve_model
 
 Exporter = Callable[[SentenceEncoder, Path, Reference], tuple[str, tuple[Check, ...]]]
@@ -37,13 +38,16 @@ def export_model(model: str, output: Path, *, to: str = "sentence-transformers")
         output: a folder that is new, empty, or an export that nobody has added to; it is there whole or not at all.
 
     Raises:
-        ExportError: the format is unknown, its packages are missing, `output` is in use, or the export is not equal.
+        ExportError: the format is unknown, its packages are missing, it cannot hold two heads, `output` is in use, or
+            the export is not equal.
         ModelError: the model cannot be found or understood.
     """
     started = time.monotonic()
     if to not in EXPORTERS:
         raise ExportError(f"--to: expected one of {', '.join(EXPORTERS)}; found {to}")
     source = resolve_model(model)
+    if to.startswith("onnx"):
+        require_one_head(model, read_layout(source))
     with staged(output) as stage:
         # Padded attention is what every runtime has; on the CPU, for that is what the fresh process computes on.
         encoder = SentenceEncoder.load(source, packing="sorted", device="cpu")

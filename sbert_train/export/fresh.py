@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,7 @@ def embed_in_fresh_process(
         reader: a name of READERS.
         model: a sentence-transformers folder; for onnxruntime a file two levels below one.
         texts: N of them.
-        prompts: names of the model's prompts; None for its default.
+        prompts: names of the model's prompts, or of its two heads, query and document; None for its default.
         batch_sizes: all texts are embedded once with each prompt and each size.
 
     Returns:
@@ -111,8 +112,9 @@ def _read_by_sentence_transformers(folder: Path) -> Embed:
     model = library.SentenceTransformer(str(folder), device="cpu", local_files_only=True)
 
     def embed(texts: list[str], prompt: str | None, size: int) -> NDArray[np.float32]:
-        vectors = model.encode(texts, prompt_name=prompt, batch_size=size, show_progress_bar=False)
-        return np.asarray(vectors, dtype=np.float32)
+        # encode_query and encode_document, which came with two heads, pick the prompt of that name and the head.
+        encode = getattr(model, f"encode_{prompt}", None) or partial(model.encode, prompt_name=prompt)
+        return np.asarray(encode(texts, batch_size=size, show_progress_bar=False), dtype=np.float32)
 
     return embed
 

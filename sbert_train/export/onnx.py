@@ -24,6 +24,7 @@ from sbert_train.export.fresh import embed_in_fresh_process
 from sbert_train.export.reference import Reference, require_equal
 from sbert_train.export.report import Check
 from sbert_train.model.encoder import SentenceEncoder
+from sbert_train.model.layout import Layout
 from sbert_train.model.pooling import pool_padded
 
 PACKAGES = ("onnx", "onnxscript", "onnxruntime")
@@ -40,7 +41,7 @@ class Graph(nn.Module):
     def __init__(self, encoder: SentenceEncoder) -> None:
         super().__init__()
         self.backbone = encoder.backbone
-        self.head = encoder.head
+        self.head = encoder.head_for(None)
         self.pooling = encoder.pooling
         self.normalize = encoder.normalize
 
@@ -92,6 +93,19 @@ def require_onnx() -> None:
     missing = [name for name in PACKAGES if importlib.util.find_spec(name) is None]
     if missing:
         raise ExportError(f'ONNX export needs {", ".join(missing)}: pip install "sbert-train[onnx]"')
+
+
+def require_one_head(model: str, layout: Layout) -> None:
+    """Check that one graph can hold a model.
+
+    Raises:
+        ExportError: it has a head for queries and another for documents.
+    """
+    if layout.document_head is not None:
+        raise ExportError(
+            f"{model} has two heads, one for queries and one for documents, and an ONNX graph has one output for every "
+            "text: use --to sentence-transformers, or train with model.head.shared: true"
+        )
 
 
 def onnxruntime_version() -> str:

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from sbert_train.errors import ExportError
 from sbert_train.export.probes import PROBES
 from sbert_train.model.encoder import SentenceEncoder
+from sbert_train.model.head import TwoHeads
+from sbert_train.model.roles import SIDES
 
 TOLERANCE = 1e-5
 """The largest difference of a component, as a share of the largest component where that is over 1."""
@@ -23,7 +25,8 @@ class Reference:
 
     Attributes:
         texts: N of them.
-        prompts: P names of prompts; None for the model's default.
+        prompts: P names of prompts; None for the model's default. Of a model with two heads: query and document, the
+            names of both.
         embeddings: (P, N, D) float32.
     """
 
@@ -33,9 +36,10 @@ class Reference:
 
 
 def take_reference(encoder: SentenceEncoder, probes: Sequence[str] = PROBES) -> Reference:
-    """Embed the probes with each of the encoder's prompts; those that have no token at all are left out."""
+    """Embed the probes with each of the encoder's prompts, or by both of its heads; those without any token are left
+    out."""
     texts = tuple(text for text, ids in zip(probes, encoder.tokenize(probes), strict=True) if len(ids))
-    prompts = (None, *encoder.prompts)
+    prompts = SIDES if isinstance(encoder.head, TwoHeads) else (None, *encoder.prompts)
     return Reference(texts, prompts, np.stack([encoder.encode(texts, role=prompt) for prompt in prompts]))
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import torch
 from safetensors import SafetensorError
 from tokenizers import normalizers
-from torch import nn
+from torch import Tensor, nn
 from transformers import AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
 from sbert_train.errors import ModelError
@@ -45,6 +45,24 @@ def load_backbone(layout: Layout, trust_remote_code: bool) -> tuple[PreTrainedMo
     return backbone, tokenizer
 
 
+def save_backbone(
+    folder: Path,
+    backbone: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    max_length: int | None,
+    weights: dict[str, Tensor] | None = None,
+) -> None:
+    """Write a backbone and its tokenizer, as `load_backbone` reads them.
+
+    Args:
+        weights: name -> tensor, in place of the backbone's own.
+    """
+    backbone.save_pretrained(folder, state_dict=weights)
+    # Other loaders, such as those in a browser, look for the length of a text nowhere else.
+    tokenizer.model_max_length = max_length or tokenizer.model_max_length
+    tokenizer.save_pretrained(folder)
+
+
 def check_max_length(base: str | Path, backbone: PreTrainedModel, max_length: int | None) -> None:
     """Raise ModelError where more tokens are asked for than the backbone has positions."""
     table = getattr(backbone.config, "max_position_embeddings", None)
@@ -57,14 +75,10 @@ def check_max_length(base: str | Path, backbone: PreTrainedModel, max_length: in
         )
 
 
-def layers_of(backbone: PreTrainedModel) -> nn.ModuleList:
+def layers_of(backbone: PreTrainedModel) -> nn.ModuleList | None:
     """The stack of transformer layers: the longest list of modules, whatever the architecture calls it."""
     stacks = [module for module in backbone.modules() if isinstance(module, nn.ModuleList)]
-    if not stacks:
-        raise ModelError(
-            f"model.freeze: {type(backbone).__name__} has no list of layers; use none, embeddings or backbone"
-        )
-    return max(stacks, key=len)
+    return max(stacks, key=len) if stacks else None
 
 
 def _one_line(error: Exception) -> str:

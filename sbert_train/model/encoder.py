@@ -4,36 +4,42 @@ N distinct texts of a batch, B rows, K negatives of a row, T tokens of all texts
 D dimensions of an embedding.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
-from tqdm.auto import tqdm
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from sbert_train.data.batch import TextBatch, pack
+from sbert_train.data.batch import TextBatch
 from sbert_train.errors import ModelError
 from sbert_train.model.attention import NotPackable
-from sbert_train.model.backbone import check_max_length, layers_of, load_backbone
-from sbert_train.model.head import HeadSpec, head_from_layers, layers_of_head, make_head
+from sbert_train.model.backbone import check_max_length, load_backbone, save_backbone
+from sbert_train.model.encoding import TextEncoder
+from sbert_train.model.freezing import freeze, freeze_pooler
+from sbert_train.model.head import (
+    Head,
+    HeadSpec,
+    TwoHeads,
+    head_of_layout,
+    layers_of_head,
+    make_head,
+    outputs_of,
+)
 from sbert_train.model.layout import Layout
-from sbert_train.model.packing import choose_way, pooled, set_attention
+from sbert_train.model.lora import Adapters, LoraSpec, add_adapters, merge_adapters, merged_state
+from sbert_train.model.packing import choose_way, pooled, probe_batch, set_attention
 from sbert_train.model.read_layout import read_layout
 from sbert_train.model.resolve import resolve_model
+from sbert_train.model.roles import SIDES, named_prompts
 from sbert_train.model.write_layout import write_layout
 
-PROMPT_NAMES = {"anchor": "query", "positive": "document", "negative": "document"}
-"""Role -> the name by which sentence-transformers' encode_query and encode_document look its prompt up."""
 
-_PROBE_LENGTHS = (3, 4, 9, 16, 17)
-
-
-class SentenceEncoder(nn.Module):
+class SentenceEncoder(TextEncoder):
     """Texts -> embeddings; the siamese encoder of Reimers & Gurevych 2019 ("Sentence-BERT", section 3).
 
     >>> encoder = SentenceEncoder.load("sentence-transformers/all-MiniLM-L6-v2")  # doctest: +SKIP
@@ -47,7 +53,7 @@ class SentenceEncoder(nn.Module):
         tokenizer: PreTrainedTokenizerBase,
         *,
         pooling: str = "mean",
-        head: nn.Sequential | None = None,
+        head: Head | None = None,
         normalize: bool = False,
         max_length: int | None = None,
         prompts: Mapping[str, str] | None = None,
@@ -67,20 +73,17 @@ class SentenceEncoder(nn.Module):
         Raises:
             ModelError: packing="packed" and the architecture cannot run packed.
         """
-        super().__init__()
+        super().__init__(tokenizer, max_length, prompts or {}, default_prompt_name)
         self.backbone = backbone
-        self.tokenizer = tokenizer
         self.pooling = pooling
         self.head = head
         self.normalize = normalize
-        self.max_length = max_length
-        self.prompts = dict(prompts or {})
-        self.default_prompt_name = default_prompt_name
         self.similarity = similarity
+        self.adapters: Adapters | None = None
         self._padded_attention: str = backbone.config._attn_implementation or "eager"
-        self._do_not_train_the_pooler()
+        freeze_pooler(backbone)
         self.way, self.why = "", ""
-        self.choose_way(self._probe(), packing)
+        self.choose_way(probe_batch(backbone, set(tokenizer.all_special_ids), max_length), packing)
 
     @classmethod
     def load(
@@ -116,19 +119,14 @@ class SentenceEncoder(nn.Module):
         layout = read_layout(folder)
         backbone, tokenizer = load_backbone(layout, trust_remote_code)
         check_max_length(base, backbone, max_length)
-        if head is not None:
-            head_module: nn.Sequential | None = make_head(head, backbone.config.hidden_size)
-        else:
-            head_module = head_from_layers(layout.head) if layout.head else None
-        named = _named_prompts(prompts or {})
         encoder = cls(
             backbone,
             tokenizer,
             pooling=pooling or layout.pooling or "mean",
-            head=head_module,
+            head=head_of_layout(layout) if head is None else make_head(head, backbone.config.hidden_size),
             normalize=layout.normalize if normalize is None else normalize,
             max_length=max_length or layout.max_length,
-            prompts={**layout.prompts, **named},
+            prompts={**layout.prompts, **named_prompts(prompts or {})},
             default_prompt_name=layout.default_prompt_name,
             similarity=similarity or layout.similarity,
             packing=packing,
@@ -136,34 +134,34 @@ class SentenceEncoder(nn.Module):
         return encoder.to(device or ("cuda" if torch.cuda.is_available() else "cpu"))
 
     def save(self, folder: str | Path) -> None:
-        """Write a sentence-transformers folder that its versions 3.0 to 6.2 and `load` read."""
+        """Write a folder that sentence-transformers 3.0 to 6.2 (with two heads 5.1 to 6.2) and `load` read.
+
+        Adapters are merged in what is written; the encoder keeps them and can go on training.
+        """
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
-        self.backbone.save_pretrained(folder)
-        # Other loaders, such as those in a browser, look for the length of a text nowhere else.
-        self.tokenizer.model_max_length = self.max_length or self.tokenizer.model_max_length
-        self.tokenizer.save_pretrained(folder)
+        weights = merged_state(self.backbone, self.adapters) if self.adapters else None
+        save_backbone(folder, self.backbone, self.tokenizer, self.max_length, weights)
+        head, document_head = layers_of_head(self.head)
+        # Whoever picks a head by its side must get our prompt of that side, whatever other readers make of a default.
+        of_sides = {} if document_head is None else {side: self.prompt_for(side) for side in SIDES}
         layout = Layout(
             backbone=folder,
             pooling=self.pooling,
-            head=() if self.head is None else layers_of_head(self.head),
+            head=head,
+            document_head=document_head,
             normalize=self.normalize,
             max_length=self.max_length,
-            prompts=self.prompts,
+            prompts={**self.prompts, **of_sides},
             default_prompt_name=self.default_prompt_name,
             similarity=self.similarity,
         )
         write_layout(folder, layout, width=self.backbone.config.hidden_size)
-        # safetensors keeps its files to their owner, but a model is there to be served by someone else, too.
-        for weights in folder.rglob("*.safetensors"):
-            weights.chmod((folder / "config.json").stat().st_mode)
 
     @property
     def dimension(self) -> int:
         """D."""
-        if self.head is None:
-            return int(self.backbone.config.hidden_size)
-        return layers_of_head(self.head)[-1].out_features
+        return int(self.backbone.config.hidden_size) if self.head is None else outputs_of(self.head)
 
     @property
     def device(self) -> torch.device:
@@ -174,14 +172,6 @@ class SentenceEncoder(nn.Module):
     def pad_id(self) -> int:
         """The token id that fills padded places; masked, so any id does where the tokenizer has none."""
         return 0 if self.tokenizer.pad_token_id is None else int(self.tokenizer.pad_token_id)
-
-    def prompt_for(self, role: str | None) -> str:
-        """The text put before a text of a role: the prompt of that name, else query for an anchor and document for
-        a positive or negative, else the model's default prompt, else nothing."""
-        for name in (role, PROMPT_NAMES.get(role or ""), self.default_prompt_name):
-            if name is not None and name in self.prompts:
-                return self.prompts[name]
-        return ""
 
     def choose_way(self, batch: TextBatch, packing: str) -> None:
         """Settle how batches go through the backbone, by trying this one; `way` and `why` say the outcome.
@@ -209,142 +199,46 @@ class SentenceEncoder(nn.Module):
 
     def from_pooled(self, vectors: Tensor, batch: TextBatch) -> dict[str, Tensor]:
         """What `forward` gives, from the (N, H) pooled vectors of the batch's texts."""
+        if isinstance(self.head, TwoHeads):  # a text goes through the head of each role that it stands in
+            return {role: self.embed_pooled(vectors[texts], role=role) for role, texts in batch.index.items()}
         embeddings = self.embed_pooled(vectors)
         return {role: embeddings[texts] for role, texts in batch.index.items()}
 
-    def embed(self, batch: TextBatch, *, normalize: bool | None = None) -> Tensor:
-        """(N, D) float32 embeddings of the distinct texts of a batch, in its order; accelerate's autocast, which it
-        wraps around `forward`, does not reach this."""
-        return self.embed_pooled(self.pool(batch), normalize=normalize)
+    def embed(self, batch: TextBatch, *, role: str | None = None, normalize: bool | None = None) -> Tensor:
+        """(N, D) float32 embeddings of the distinct texts of a batch, in its order, all in one role; accelerate's
+        autocast, which it wraps around `forward`, does not reach this. Arguments as for `embed_pooled`."""
+        return self.embed_pooled(self.pool(batch), role=role, normalize=normalize)
 
-    def embed_pooled(self, vectors: Tensor, *, normalize: bool | None = None) -> Tensor:
+    def embed_pooled(
+        self, vectors: Tensor, *, role: str | None = None, normalize: bool | None = None
+    ) -> Tensor:
         """Pooled vectors (..., H) -> embeddings (..., D) float32.
 
         Args:
+            role: of the texts, or their side, query or document: picks the head where there are two.
             normalize: scale to length 1; None: as the model says.
+
+        Raises:
+            ModelError: there are two heads, and the role has none of them.
         """
-        if self.head is not None:
-            vectors = self.head(vectors)
+        head = self.head_for(role)
+        if head is not None:
+            vectors = head(vectors)
         scaled = self.normalize if normalize is None else normalize
         return F.normalize(vectors.float(), dim=-1) if scaled else vectors.float()
 
-    @overload
-    def encode(
-        self,
-        texts: Sequence[str],
-        *,
-        role: str | None = ...,
-        prompt: str | None = ...,
-        batch_size: int = ...,
-        normalize: bool | None = ...,
-        show_progress: bool = ...,
-        convert_to: Literal["numpy"] = "numpy",
-    ) -> NDArray[np.float32]: ...
-
-    @overload
-    def encode(
-        self,
-        texts: Sequence[str],
-        *,
-        role: str | None = ...,
-        prompt: str | None = ...,
-        batch_size: int = ...,
-        normalize: bool | None = ...,
-        show_progress: bool = ...,
-        convert_to: Literal["torch"],
-    ) -> Tensor: ...
-
-    @torch.no_grad()
-    def encode(
-        self,
-        texts: Sequence[str],
-        *,
-        role: str | None = None,
-        prompt: str | None = None,
-        batch_size: int = 64,
-        normalize: bool | None = None,
-        show_progress: bool = False,
-        convert_to: Literal["numpy", "torch"] = "numpy",
-    ) -> NDArray[np.float32] | Tensor:
-        """Embed texts, in float32 with dropout off.
-
-        Args:
-            texts: N of them; a single string is N = 1 and gives one vector.
-            role: anchor, positive, ... or a prompt name: selects the prompt, see `prompt_for`.
-            prompt: put before each text in place of the role's prompt.
-            batch_size: texts per forward; they are sorted by length over the whole of `texts` first.
-            normalize: scale to length 1; None: as the model says.
-            show_progress: a bar on stderr.
-
-        Returns:
-            (N, D) float32, or (D,) for a single string; on the CPU.
-        """
-        if isinstance(texts, str):
-            return self.encode(
-                [texts],
-                role=role,
-                prompt=prompt,
-                normalize=normalize,
-                convert_to=convert_to,
-            )[0]
-        before = self.prompt_for(role) if prompt is None else prompt
-        embeddings = self._in_batches(
-            [before + text for text in texts],
-            self.dimension,
-            lambda batch: self.embed(batch, normalize=normalize),
-            batch_size=batch_size,
-            show_progress=show_progress,
-        )
-        return embeddings if convert_to == "torch" else embeddings.numpy()
-
-    @torch.no_grad()
-    def pool_texts(
-        self, texts: Sequence[str], *, role: str | None = None, batch_size: int = 64
-    ) -> NDArray[np.float32]:
-        """(N, H): the pooled vectors of texts, before the head, in float32 with dropout off; see `encode`."""
+    def pool_texts(self, texts: Sequence[str], *, role: str | None = None) -> NDArray[np.float32]:
+        """(N, H) float32: the pooled vectors of texts in a role, before the head; dropout is off."""
         prompted = [self.prompt_for(role) + text for text in texts]
-        width = int(self.backbone.config.hidden_size)
-        return self._in_batches(prompted, width, self.pool, batch_size=batch_size).numpy()
+        return self.in_batches(prompted, int(self.backbone.config.hidden_size), self.pool).numpy()
 
-    def _in_batches(
-        self,
-        texts: Sequence[str],
-        width: int,
-        function: Callable[[TextBatch], Tensor],
-        *,
-        batch_size: int,
-        show_progress: bool = False,
-    ) -> Tensor:
-        """(N, width) on the CPU: what a function makes of batches of the texts, the longest first."""
-        ids = self.tokenize(texts)
-        longest_first = sorted(range(len(ids)), key=lambda i: -len(ids[i]))
-        result = torch.empty(len(ids), width)
-        training = self.training
-        self.eval()
-        try:
-            with tqdm(total=len(ids), desc="Encoding", unit="text", disable=not show_progress) as bar:
-                for start in range(0, len(ids), batch_size):
-                    chosen = longest_first[start : start + batch_size]
-                    batch, places = pack([ids[i] for i in chosen])
-                    vectors = function(batch.to(self.device))
-                    result[chosen] = vectors[torch.from_numpy(places).to(vectors.device)].cpu()
-                    bar.update(len(chosen))
-        finally:
-            self.train(training)
-        return result
+    def head_for(self, role: str | None) -> nn.Sequential | None:
+        """The head of the texts of a role; ModelError where there are two, and the role has none of them."""
+        return self.head.of(role) if isinstance(self.head, TwoHeads) else self.head
 
-    def tokenize(self, texts: Sequence[str]) -> list[NDArray[np.int32]]:
-        """The token ids of each text, with special tokens, cut at max_length."""
-        if not texts:
-            return []
-        encoded = self.tokenizer(
-            list(texts),
-            truncation=self.max_length is not None,
-            max_length=self.max_length,
-            return_attention_mask=False,
-            return_token_type_ids=False,
-        )
-        return [np.array(ids, dtype=np.int32) for ids in encoded["input_ids"]]
+    def require_role(self, role: str | None) -> None:
+        """Check that texts can be embedded in this role; ModelError where not."""
+        self.head_for(role)
 
     def activation_checkpointing_enable(self, *args: Any, **kwargs: Any) -> None:
         """Trade time for memory in the backbone (Trainer calls this for train.gradient_checkpointing)."""
@@ -362,62 +256,27 @@ class SentenceEncoder(nn.Module):
             what: none, backbone, embeddings, or an integer n: the embeddings and the lowest n layers.
 
         Raises:
-            ModelError: the backbone has fewer than n layers, or nothing would be left to train.
+            ModelError: the backbone has fewer than n layers or no list of them, nothing would be left to train, or
+                adapters are in place, with which all of the backbone is frozen.
         """
-        if what == "none":
-            return
-        if what == "backbone":
-            if self.head is None:
-                raise ModelError(
-                    "model.freeze is backbone and there is no head: nothing is left to train; add model.head"
-                )
-            self.backbone.requires_grad_(False)
-            return
-        self.backbone.get_input_embeddings().requires_grad_(False)
-        for name, module in self.backbone.named_modules():
-            if name == "embeddings":
-                module.requires_grad_(False)
-        if what == "embeddings":
-            return
-        layers = layers_of(self.backbone)
-        if int(what) > len(layers):
-            raise ModelError(f"model.freeze is {what}, but this backbone has {len(layers)} layers")
-        if int(what) == len(layers) and self.head is None:
+        if self.adapters is not None and what != "none":
             raise ModelError(
-                f"model.freeze is {what}, all layers of this backbone, and there is no head: nothing is left to "
-                "train; freeze fewer, or add model.head"
+                f"model.freeze is {what}, but with model.lora only the adapters train; set it to none"
             )
-        for layer in layers[: int(what)]:
-            layer.requires_grad_(False)
+        freeze(self.backbone, what, has_head=self.head is not None)
 
-    def _do_not_train_the_pooler(self) -> None:
-        # The next-sentence pooler of BERT and its kin is not part of an embedding. It stays in the saved model, for
-        # transformers would warn of its absence, but an optimizer or DDP must not wait for its gradient.
-        pooler = getattr(self.backbone, "pooler", None)
-        if isinstance(pooler, nn.Module):
-            pooler.requires_grad_(False)
+    def add_lora(self, spec: LoraSpec) -> None:
+        """Put low-rank adapters into the backbone, of which nothing else trains from now on; a head still does.
 
-    def _probe(self) -> TextBatch:
-        """A few texts of different lengths, of whatever the first token ids stand for."""
-        count = min(self.backbone.config.vocab_size, 1_000)
-        special = set(self.tokenizer.all_special_ids)
-        words = [i for i in range(count) if i not in special]
-        lengths = [n for n in _PROBE_LENGTHS if self.max_length is None or n <= self.max_length] or [1]
-        texts = [
-            np.array([words[(7 * n + 3 * i) % len(words)] for i in range(n)], dtype=np.int32) for n in lengths
-        ]
-        return pack(texts)[0].to(self.backbone.device)
+        Raises:
+            ModelError: peft is not installed, a target module does not exist, or adapters are in place already.
+        """
+        if self.adapters is not None:
+            raise ModelError("this encoder has adapters already: call merge_lora() first")
+        self.adapters = add_adapters(self.backbone, spec)
 
-
-def _named_prompts(prompts: Mapping[str, str]) -> dict[str, str]:
-    """Prompt name -> text; positives and negatives are documents both, and have one prompt."""
-    named: dict[str, str] = {}
-    for role, text in prompts.items():
-        name = PROMPT_NAMES.get(role, role)
-        if named.setdefault(name, text) != text:
-            roles = [role for role in prompts if PROMPT_NAMES.get(role, role) == name]
-            raise ModelError(
-                f"prompts: {' and '.join(roles)} share the prompt {name!r}: expected one text, found "
-                f"{named[name]!r} and {text!r}"
-            )
-    return named
+    def merge_lora(self) -> None:
+        """Add the adapters to the weights and take them out: the same embeddings, and all weights train again."""
+        if self.adapters is not None:
+            merge_adapters(self.backbone, self.adapters)
+            self.adapters = None

@@ -4,7 +4,7 @@ A folder is a chain of modules, in this order and no other:
 
     Transformer   the backbone: config.json, model.safetensors, tokenizer; in the root or a sub-folder
     Pooling       tokens (T, H) of a text -> one vector (H)
-    Dense ...     any number: x -> activation(W x + b)
+    Dense ...     any number: x -> activation(W x + b); or a Router with two chains of them, for queries and documents
     Normalize     at most one, the last: x -> x / |x|
 
 Shapes: T tokens, H hidden size of the backbone.
@@ -39,6 +39,7 @@ POOLING_NAMES: Mapping[str, tuple[str, str]] = {
 SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")
 
 MODEL_CONFIG = "config_sentence_transformers.json"
+ROUTER_CONFIG = "router_config.json"
 TRANSFORMER_CONFIGS = tuple(
     f"sentence_{name}_config.json"
     for name in ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
@@ -77,6 +78,7 @@ class Layout:
         backbone: the folder with config.json, the weights and the tokenizer.
         pooling: a name of POOLING_NAMES; None for a plain transformers folder, which does not say.
         head: dense layers over the pooled vector; dropout, which acts in training only, is not kept.
+        document_head: those of documents, where they have a head of their own and `head` is that of queries.
         normalize: whether the vector is scaled to length 1 at the end.
         max_length: tokens of a text, special ones included; None if nothing limits them.
         prompts: name -> text put in front of a text.
@@ -88,6 +90,7 @@ class Layout:
     backbone: Path
     pooling: str | None
     head: tuple[DenseLayer, ...] = ()
+    document_head: tuple[DenseLayer, ...] | None = None
     normalize: bool = False
     max_length: int | None = None
     prompts: Mapping[str, str] = field(default_factory=dict)

@@ -8,18 +8,20 @@ Three ways, with the same result:
   padded   one padded batch of all texts
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 from transformers import PreTrainedModel
 
-from sbert_train.data.batch import TextBatch
+from sbert_train.data.batch import TextBatch, pack
 from sbert_train.model.attention import PACKED, NotPackable, group_by_width, make_buckets
 from sbert_train.model.pooling import pool_packed, pool_padded
 
+PROBE_LENGTHS = (3, 4, 9, 16, 17)
 WAYS = ("packed", "sorted", "padded")
 TOKEN_BUDGET = 16_384  # padded tokens of one sub-batch of the sorted way
 RELATIVE_TOLERANCE = (
@@ -96,6 +98,19 @@ def padding_saved(batch: TextBatch) -> float:
     padded = sum(int(lengths[texts.cpu()].max()) * texts.numel() for texts in batch.index.values())
     real = sum(int(lengths[texts.cpu()].sum()) for texts in batch.index.values())
     return 1 - real / padded if padded else 0.0
+
+
+def probe_batch(backbone: PreTrainedModel, special: Collection[int], max_length: int | None) -> TextBatch:
+    """A few texts of different lengths, to choose a way by.
+
+    Args:
+        special: token ids that are no words; the texts are of whatever the others stand for.
+        max_length: texts that would be longer are left out.
+    """
+    words = [i for i in range(min(backbone.config.vocab_size, 1_000)) if i not in special]
+    lengths = [n for n in PROBE_LENGTHS if max_length is None or n <= max_length] or [1]
+    texts = [np.array([words[(7 * n + 3 * i) % len(words)] for i in range(n)], np.int32) for n in lengths]
+    return pack(texts)[0].to(backbone.device)
 
 
 def choose_way(

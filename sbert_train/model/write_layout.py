@@ -4,6 +4,7 @@ Shapes: H hidden size of the backbone.
 """
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import torch
@@ -13,6 +14,7 @@ from safetensors.torch import save_file
 from sbert_train.model.layout import (
     MODEL_CONFIG,
     POOLING_NAMES,
+    ROUTER_CONFIG,
     TRANSFORMER_CONFIGS,
     DenseLayer,
     Layout,
@@ -26,7 +28,8 @@ LAYOUT_VERSION = "3.0.1"
 def write_layout(folder: Path, layout: Layout, *, width: int) -> None:
     """Write a sentence-transformers folder, all but the backbone and tokenizer that lie in its root.
 
-    These are the files of the layout before sentence-transformers 6, which its versions 3.0 to 6.2 load.
+    These are the files of the layout before sentence-transformers 6, which its versions 3.0 to 6.2 load; two heads
+    are a Router, which was seen to load in 5.1 and 6.2.
 
     Args:
         layout: `backbone` is not read; a pooling of None is written as mean, for so sentence-transformers
@@ -34,12 +37,13 @@ def write_layout(folder: Path, layout: Layout, *, width: int) -> None:
         width: H, the hidden size of the backbone.
     """
     pooling = layout.pooling or "mean"
-    kinds = ["Transformer", "Pooling"] + ["Dense"] * len(layout.head) + ["Normalize"] * layout.normalize
+    heads = ["Dense"] * len(layout.head) if layout.document_head is None else ["Router"]
+    kinds = ["Transformer", "Pooling", *heads] + ["Normalize"] * layout.normalize
     paths = ["" if index == 0 else f"{index}_{kind}" for index, kind in enumerate(kinds)]
     for path in paths:
         (folder / path).mkdir(parents=True, exist_ok=True)
     modules = [
-        {"idx": index, "name": str(index), "path": path, "type": f"sentence_transformers.models.{kind}"}
+        {"idx": index, "name": str(index), "path": path, "type": _type(kind)}
         for index, (kind, path) in enumerate(zip(kinds, paths, strict=True))
     ]
     _write_json(folder / "modules.json", modules)
@@ -50,8 +54,11 @@ def write_layout(folder: Path, layout: Layout, *, width: int) -> None:
         folder / paths[1] / "config.json",
         {"word_embedding_dimension": width, **booleans, "include_prompt": True},
     )
-    for index, layer in enumerate(layout.head, start=2):
-        _write_dense(folder / paths[index], layer)
+    if layout.document_head is None:
+        for path, layer in zip(paths[2:], layout.head, strict=False):
+            _write_dense(folder / path, layer)
+    else:
+        _write_router(folder / paths[2], {"query": layout.head, "document": layout.document_head})
     versions = {
         "sentence_transformers": LAYOUT_VERSION,
         "transformers": transformers.__version__,
@@ -66,6 +73,32 @@ def write_layout(folder: Path, layout: Layout, *, width: int) -> None:
             "similarity_fn_name": layout.similarity,
         },
     )
+    # safetensors keeps its files to their owner, but a model is there to be served by someone else, too.
+    for weights in folder.rglob("*.safetensors"):
+        weights.chmod((folder / MODEL_CONFIG).stat().st_mode)
+
+
+def _type(kind: str) -> str:
+    return f"sentence_transformers.models.{kind}"
+
+
+def _write_router(folder: Path, heads: Mapping[str, Sequence[DenseLayer]]) -> None:
+    """A Router whose routes are dense layers, which sentence-transformers 5.1 to 6.2 load.
+
+    A text that they are given without a task goes the way of documents, which is what their own
+    Router.for_query_document writes.
+    """
+    structure = {side: [f"{side}_{i}_Dense" for i in range(len(head))] for side, head in heads.items()}
+    for side, names in structure.items():
+        for name, layer in zip(names, heads[side], strict=True):
+            (folder / name).mkdir(exist_ok=True)
+            _write_dense(folder / name, layer)
+    config = {
+        "types": {name: _type("Dense") for names in structure.values() for name in names},
+        "structure": structure,
+        "parameters": {"default_route": "document", "allow_empty_key": True},
+    }
+    _write_json(folder / ROUTER_CONFIG, config)
 
 
 def _write_dense(folder: Path, layer: DenseLayer) -> None:

@@ -100,7 +100,8 @@ def save_classifier(classifier: SoftmaxClassifier, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / CONFIG).write_text(json.dumps(classifier.settings, indent=2) + "\n", encoding="utf-8")
     save_file(
-        {name: weight.contiguous() for name, weight in classifier.state_dict().items()}, folder / WEIGHTS
+        {name: weight.contiguous() for name, weight in classifier.linear.state_dict().items()},
+        folder / WEIGHTS,
     )
     # safetensors keeps its files to their owner, but a model is there to be served by someone else, too.
     (folder / WEIGHTS).chmod((folder / CONFIG).stat().st_mode)
@@ -114,7 +115,7 @@ def load_classifier(folder: Path) -> SoftmaxClassifier:
     """
     classifier = _from_config(folder / CONFIG)
     file = folder / WEIGHTS
-    expected = {name: tuple(weight.shape) for name, weight in classifier.state_dict().items()}
+    expected = {name: tuple(weight.shape) for name, weight in classifier.linear.state_dict().items()}
     try:
         weights = load_file(file)
     except FileNotFoundError as error:
@@ -124,7 +125,7 @@ def load_classifier(folder: Path) -> SoftmaxClassifier:
     found = {name: tuple(weight.shape) for name, weight in weights.items()}
     if found != expected:
         raise ModelError(f"{file}: expected the weights {expected}, as {CONFIG} says; found {found}")
-    classifier.load_state_dict(weights)
+    classifier.linear.load_state_dict(weights)
     return classifier
 
 

@@ -9,6 +9,7 @@ from sbert_train.data.sieve import describe
 from sbert_train.data.sources import LoadedSet
 from sbert_train.evaluation.tasks import Task
 from sbert_train.model.encoder import SentenceEncoder
+from sbert_train.model.head import describe_head
 from sbert_train.model.packing import padding_saved
 from sbert_train.objectives.registry import ObjectiveSpec
 from sbert_train.training.data import TrainingData
@@ -54,7 +55,7 @@ def plan_lines(
 def _shape(encoder: SentenceEncoder) -> str:
     parts = [f"{encoder.pooling} pooling"]
     if encoder.head is not None:
-        parts.append(f"a head of {len(encoder.head)} dense layer{'s' * (len(encoder.head) > 1)}")
+        parts.append(describe_head(encoder.head))
     if encoder.normalize:
         parts.append("normalised")
     limit = "no limit of length" if encoder.max_length is None else f"at most {encoder.max_length} tokens"
@@ -64,7 +65,8 @@ def _shape(encoder: SentenceEncoder) -> str:
 
 def _trained(model: SiameseModel) -> str:
     trained = _count(p.numel() for p in model.parameters() if p.requires_grad)
-    return f"{trained} of {_count(p.numel() for p in model.parameters())} are trained"
+    adapters = "" if model.encoder.adapters is None else f": {model.encoder.adapters}"
+    return f"{trained} of {_count(p.numel() for p in model.parameters())} are trained{adapters}"
 
 
 def _count(sizes: Iterable[int]) -> str:

@@ -10,16 +10,17 @@ from sbert_train.data.sources import LoadedSet, load_set
 from sbert_train.evaluation.tasks import Task, make_task
 from sbert_train.model.encoder import SentenceEncoder
 from sbert_train.model.head import HeadSpec
+from sbert_train.model.lora import LoraSpec
 from sbert_train.model.resolve import resolve_model
 from sbert_train.training.objectives import similarity_of
 
 
 def load_encoder(config: RunConfig, device: torch.device) -> SentenceEncoder:
-    """The encoder of config.model, with what is frozen frozen."""
+    """The encoder of config.model, with what is frozen frozen and its adapters in place."""
     model = config.model
     head = None
     if model.head is not None:
-        head = HeadSpec(model.head.dim, model.head.activation, model.head.dropout, model.head.layers)
+        head = HeadSpec(**model.head.model_dump())
     encoder = SentenceEncoder.load(
         model.base,
         pooling=model.pooling,
@@ -34,6 +35,8 @@ def load_encoder(config: RunConfig, device: torch.device) -> SentenceEncoder:
         device=device,
     )
     encoder.freeze(model.freeze)
+    if model.lora is not None:
+        encoder.add_lora(LoraSpec(**model.lora.model_dump()))
     return encoder
 
 

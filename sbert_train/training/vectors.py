@@ -46,7 +46,7 @@ class FrozenTexts:
         training = self._encoder.training
         self._encoder.eval()
         try:
-            return self._encoder.embed_pooled(pooled).cpu().numpy()
+            return self._encoder.embed_pooled(pooled, role=role).cpu().numpy()
         finally:
             self._encoder.train(training)
 

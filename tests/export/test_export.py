@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 
@@ -148,6 +149,56 @@ def test_large_embeddings_are_compared_by_their_size() -> None:
     assert require_equal(values * np.float32(1 + 5e-6), reference, "x") == pytest.approx(5e-6, rel=0.05)
     with pytest.raises(ExportError, match=r"differ by 3\.3e-05, expected at most 1e-05"):
         require_equal(values + np.float32(0.01), reference, "x")
+
+
+@pytest.fixture(scope="module")
+def two_heads(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A saved tiny model with a head for queries and one for documents."""
+    torch.manual_seed(0)
+    path = tmp_path_factory.mktemp("two") / "model"
+    head = make_head(HeadSpec(dim=12, shared=False), 32)
+    make_encoder(head=head, normalize=True, prompts={"query": "the cat ", "plain": "a dog "}).save(path)
+    return path
+
+
+def test_both_heads_are_compared(two_heads: Path) -> None:
+    encoder = SentenceEncoder.load(two_heads, device="cpu")
+    reference = take_reference(encoder)
+    assert reference.prompts == ("query", "document")
+    np.testing.assert_array_equal(reference.embeddings[0], encoder.encode(PROBES, role="anchor"))
+    np.testing.assert_array_equal(reference.embeddings[1], encoder.encode(PROBES, role="positive"))
+    assert np.abs(reference.embeddings[0] - reference.embeddings[1]).max() > 0.1
+
+
+@pytest.mark.slow
+def test_both_heads_are_compared_in_fresh_processes(two_heads: Path, tmp_path: Path) -> None:
+    report = export_model(str(two_heads), tmp_path / "out")
+    assert [check.reader.split()[0] for check in report.checks] == ["sbert-train", "sentence-transformers"]
+    assert all(check.figures["largest difference"] <= TOLERANCE for check in report.checks)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("reader", ["sbert-train", "sentence-transformers"])
+def test_a_fresh_process_reads_the_head_that_is_named(two_heads: Path, reader: str) -> None:
+    texts = ["the cat sat on the mat", "rain"]
+    found = embed_in_fresh_process(reader, two_heads, texts, prompts=("document", "query"))
+    encoder = SentenceEncoder.load(two_heads, device="cpu")
+    np.testing.assert_allclose(found[0], encoder.encode(texts, role="document"), atol=1e-5)
+    np.testing.assert_allclose(found[1], encoder.encode(texts, role="query"), atol=1e-5)
+
+
+@pytest.mark.parametrize("to", ["onnx", "onnx-int8"])
+def test_one_graph_cannot_hold_two_heads_which_is_said_before_any_work(
+    two_heads: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, to: str
+) -> None:
+    loaded: list[object] = []
+    monkeypatch.setattr(SentenceEncoder, "load", loaded.append)
+    with pytest.raises(
+        ExportError,
+        match=r"has two heads, .*: use --to sentence-transformers, or train with model.head.shared",
+    ):
+        export_model(str(two_heads), tmp_path / "out", to=to)
+    assert loaded == [] and list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.slow

@@ -201,7 +201,8 @@ def test_a_plain_transformers_folder_has_mean_pooling_and_no_normalisation(tmp_p
 def test_a_new_head_takes_the_place_of_the_folders_own(tmp_path: Path) -> None:
     make_encoder(head=make_head(HeadSpec(dim=6), 32)).save(tmp_path)
     encoder = SentenceEncoder.load(tmp_path, head=HeadSpec(dim=4, layers=2, dropout=0.1))
-    assert encoder.dimension == 4 and encoder.head is not None and len(encoder.head) == 2
+    assert encoder.dimension == 4
+    assert isinstance(encoder.head, torch.nn.Sequential) and len(encoder.head) == 2
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer import modules as st
 from torch import nn
+from transformers import AutoModel
 
 from sbert_train.errors import ModelError
 from sbert_train.model.encoder import SentenceEncoder
@@ -304,11 +305,12 @@ def set_modules(folder: Path, *modules: tuple[str, str]) -> None:
 ROOT = ("", "sentence_transformers.models.Transformer")
 POOLING = ("1_Pooling", "sentence_transformers.models.Pooling")
 DENSE = ("2_Dense", "sentence_transformers.models.Dense")
+ROUTER = ("2_Router", "sentence_transformers.models.Router")
 NORMALIZE = ("4_Normalize", "sentence_transformers.models.Normalize")
 
 
 @pytest.mark.parametrize(
-    "kind", ["LSTM", "CNN", "Router", "WeightedLayerPooling", "StaticEmbedding", "LayerNorm"]
+    "kind", ["LSTM", "CNN", "Asym", "WeightedLayerPooling", "StaticEmbedding", "LayerNorm"]
 )
 def test_a_module_that_cannot_be_said_is_named(old: Path, kind: str) -> None:
     set_modules(old, ROOT, POOLING, ("5_X", f"sentence_transformers.models.{kind}"))
@@ -328,12 +330,17 @@ def test_a_module_of_the_model_itself_is_not_run(old: Path) -> None:
         (ROOT, POOLING, NORMALIZE, DENSE),
         (ROOT, DENSE, POOLING),
         (ROOT, POOLING, NORMALIZE, NORMALIZE),
+        (ROOT, POOLING, ROUTER, DENSE),
+        (ROOT, POOLING, DENSE, ROUTER),
+        (ROOT, POOLING, ROUTER, ROUTER),
+        (ROUTER, NORMALIZE),
         (),
     ],
 )
 def test_another_order_of_modules_is_refused(old: Path, modules: tuple[tuple[str, str], ...]) -> None:
     set_modules(old, *modules)
-    assert "expected Transformer, Pooling, any number of Dense, Normalize or nothing" in refusal(old)
+    expected = "expected Transformer, Pooling, any number of Dense or one Router, Normalize or nothing"
+    assert expected in refusal(old)
 
 
 @pytest.mark.parametrize("path", ["../other/1_Pooling", "/etc", "a/../../b", "..\\b", "C:\\b"])
@@ -363,9 +370,22 @@ def test_pickled_weights_are_refused_and_named(old: Path) -> None:
 def test_a_folder_without_a_model_is_refused(tmp_path: Path) -> None:
     assert "has no config.json" in refusal(tmp_path)
     (tmp_path / "adapter_config.json").write_text("{}")
-    assert "merge it into the base model first" in refusal(tmp_path)
+    assert "holds an adapter without its model: merge it into the base model first" in refusal(tmp_path)
+    (tmp_path / "adapter_config.json").unlink()
     (tmp_path / "config.json").write_text("{}")
     assert "expected model.safetensors, found no weights" in refusal(tmp_path)
+
+
+def test_an_adapter_beside_a_model_is_refused_and_never_loaded(old: Path) -> None:
+    """What the model is would depend on whether peft is installed."""
+    config = {"peft_type": "LORA", "target_modules": ["query"], "base_model_name_or_path": str(old)}
+    (old / "adapter_config.json").write_text(json.dumps(config))
+    torch.save({"lora": torch.zeros(1)}, old / "adapter_model.bin")
+    with pytest.raises(OSError, match="adapter_model"):
+        AutoModel.from_pretrained(old, use_safetensors=True)  # the premise: transformers goes for it
+    assert "holds an adapter beside its model: merge it into the model first" in refusal(old)
+    with pytest.raises(ModelError, match="holds an adapter beside its model"):
+        SentenceEncoder.load(old, device="cpu")
 
 
 def test_a_file_that_is_missing_or_no_object_is_named(old: Path) -> None:

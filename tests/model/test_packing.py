@@ -186,4 +186,4 @@ def test_a_lack_of_memory_is_not_taken_for_an_architecture_that_cannot(
     encoder = make_encoder()
     monkeypatch.setattr("sbert_train.model.packing.pooled", no_memory)
     with pytest.raises(torch.OutOfMemoryError, match="the device is full"):
-        encoder.choose_way(encoder._probe(), "auto")
+        encoder.choose_way(packing.probe_batch(encoder.backbone, (), 64), "auto")

@@ -7,7 +7,7 @@ import pytest
 import torch
 from sentence_transformers.sentence_transformer import losses
 from sentence_transformers.util import pairwise_cos_sim, pairwise_dot_score
-from sklearn.decomposition import PCA  # type: ignore[import-untyped]
+from sklearn.decomposition import PCA
 from torch import Tensor, nn
 
 from sbert_train.errors import DataError, ModelError

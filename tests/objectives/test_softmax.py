@@ -177,9 +177,9 @@ def test_a_broken_file_is_named(tmp_path: Path, name: str, kind: str) -> None:
 def test_weights_that_do_not_fit_the_configuration_are_told(tmp_path: Path) -> None:
     save_classifier(SoftmaxClassifier(4, 3), tmp_path)
     weights = load_file(tmp_path / "model.safetensors")
-    save_file({"linear.weight": weights["linear.weight"][:2].clone()}, tmp_path / "model.safetensors")
+    save_file({"weight": weights["weight"][:2].clone()}, tmp_path / "model.safetensors")
     with pytest.raises(
         ModelError,
-        match=r"model\.safetensors: expected the weights .*\(3, 12\).*; found \{'linear.weight': \(2, 12\)\}",
+        match=r"model\.safetensors: expected the weights .*\(3, 12\).*; found \{'weight': \(2, 12\)\}",
     ):
         load_classifier(tmp_path)
