@@ -58,8 +58,8 @@ def nearer_than_own(
 ) -> Tensor:
     """Where a candidate is more similar to a query than the query's own, less a margin: a likely false negative.
 
-    Solatorio 2024, "GISTEmbed", section 3, without a margin; Moreira et al. 2024, "NV-Retriever", section 3.2, the
-    margin, absolute (TopK-MarginPos) or as a part of the similarity (TopK-PercPos).
+    Solatorio 2024, "GISTEmbed", without a margin; Moreira et al. 2024, "NV-Retriever", for the margin, absolute
+    (TopK-MarginPos) or as a part of the similarity (TopK-PercPos).
 
     Args:
         queries: (B, Dr). candidates: (C, Dr), both as the guide has them. own: (B,) int64, the place of each query's.

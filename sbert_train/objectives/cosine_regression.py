@@ -1,12 +1,13 @@
 """Cosine regression: the cosine of two embeddings is to equal a given score. B rows, D dimensions."""
 
-import torch
 from torch import Tensor
 from torch.nn import functional as F
 
 from sbert_train.objectives.embeddings import RoleEmbeddings
+from sbert_train.objectives.precision import in_float32
 
 
+@in_float32
 def cosine_regression(batch: RoleEmbeddings) -> Tensor:
     """The mean squared error of cosine similarities against scores.
 
@@ -21,6 +22,5 @@ def cosine_regression(batch: RoleEmbeddings) -> Tensor:
         A scalar in [0, 4] for scores in [-1, 1].
     """
     assert batch.labels is not None
-    with torch.autocast(batch.labels.device.type, enabled=False):
-        cosines = F.cosine_similarity(batch.vectors["sentence1"].float(), batch.vectors["sentence2"].float())
-        return F.mse_loss(cosines, batch.labels.float())
+    cosines = F.cosine_similarity(batch.vectors["sentence1"], batch.vectors["sentence2"])
+    return F.mse_loss(cosines, batch.labels.float())

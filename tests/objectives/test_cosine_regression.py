@@ -7,6 +7,7 @@ from torch import nn
 
 from sbert_train.objectives.cosine_regression import cosine_regression
 from sbert_train.objectives.embeddings import RoleEmbeddings
+from tests.objectives.batches import assert_untouched_by_autocast
 
 
 def rows(one: torch.Tensor, two: torch.Tensor, scores: torch.Tensor) -> RoleEmbeddings:
@@ -37,3 +38,8 @@ def test_values_and_gradients_equal_those_of_sentence_transformers() -> None:
     for a, b in zip(ours, theirs, strict=True):
         assert a.grad is not None and b.grad is not None and b.grad.abs().max() > 1e-3
         torch.testing.assert_close(a.grad, b.grad, rtol=0, atol=1e-6)
+
+
+def test_under_autocast_the_loss_is_that_of_float32() -> None:
+    batch = rows(torch.randn(6, 8), torch.randn(6, 8), torch.rand(6))
+    assert_untouched_by_autocast(lambda: cosine_regression(batch))

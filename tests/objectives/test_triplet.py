@@ -124,6 +124,14 @@ def test_batch_semi_hard_is_the_formula_by_a_plain_loop() -> None:
     assert found.item() == pytest.approx(expected, abs=1e-6)
 
 
+def test_a_negative_as_far_as_the_positive_is_not_semi_hard() -> None:
+    texts, labels = torch.tensor([[0.0], [1.0], [-1.0], [3.0]]), torch.tensor([0, 0, 1, 1])
+    # from 0 the positive is 1 away, negatives 1 and 3; from 1, 1 and 2, 2; from -1, 4 and 1, 2; from 3, 4 and 3, 2
+    expected = [1 - 3 + 5, 1 - 2 + 5, 4 - 2 + 5, 4 - 3 + 5]
+    found = batch_triplet(rows(labels, sentence1=texts), mining="semi_hard", margin=5.0)
+    assert found.item() == pytest.approx(sum(expected) / 4)
+
+
 @pytest.mark.parametrize("margin", [0.2, 5.0])
 @pytest.mark.parametrize("distance", BATCH_DISTANCES)
 @pytest.mark.parametrize("mining", BATCH_LOSSES)
