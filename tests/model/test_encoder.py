@@ -205,42 +205,6 @@ def test_a_new_head_takes_the_place_of_the_folders_own(tmp_path: Path) -> None:
     assert isinstance(encoder.head, torch.nn.Sequential) and len(encoder.head) == 2
 
 
-@pytest.mark.parametrize(
-    ("what", "expected"),
-    [
-        ("none", {"embeddings", "layer.0", "layer.1", "head"}),
-        ("embeddings", {"layer.0", "layer.1", "head"}),
-        (1, {"layer.1", "head"}),
-        (2, {"head"}),
-        ("backbone", {"head"}),
-    ],
-)
-def test_freezing_leaves_the_rest_to_train(what: str | int, expected: set[str]) -> None:
-    encoder = make_encoder(head=make_head(HeadSpec(dim=6), 32))
-    encoder.freeze(what)
-    parts = ("embeddings", "layer.0", "layer.1", "head")
-    trained = {
-        part for name, p in encoder.named_parameters() for part in parts if part in name and p.requires_grad
-    }
-    assert trained == expected
-
-
-def test_freezing_more_than_there_is_is_refused(encoder: SentenceEncoder) -> None:
-    with pytest.raises(ModelError, match=r"model.freeze is 3, but this backbone has 2 layers"):
-        encoder.freeze(3)
-    with pytest.raises(ModelError, match=r"nothing is left to train; add model.head"):
-        encoder.freeze("backbone")
-    with pytest.raises(
-        ModelError, match=r"model.freeze is 2, all layers of this backbone, and there is no head"
-    ):
-        encoder.freeze(2)
-
-
-def test_the_next_sentence_pooler_is_not_trained(encoder: SentenceEncoder) -> None:
-    pooler = [p for name, p in encoder.named_parameters() if "pooler" in name]
-    assert pooler and not any(p.requires_grad for p in pooler)
-
-
 def test_a_folder_that_transformers_cannot_load_is_one_line(tiny_model: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(tiny_model, tmp_path / "model")
     config = folder / "config.json"

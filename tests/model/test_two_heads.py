@@ -125,13 +125,6 @@ def test_the_gradient_of_each_head_comes_from_its_own_roles() -> None:
     assert all(p.grad is None for p in encoder.head.document.parameters())
 
 
-def test_freezing_the_backbone_leaves_both_heads_to_train() -> None:
-    encoder = make_two()
-    encoder.freeze("backbone")
-    trained = {name.split(".")[1] for name, p in encoder.named_parameters() if p.requires_grad}
-    assert trained == {"query", "document"}
-
-
 @pytest.mark.parametrize("normalize", [False, True])
 @pytest.mark.parametrize("layers", [1, 2])
 def test_sentence_transformers_gives_our_embeddings_of_both_sides(
