@@ -14,6 +14,7 @@ from rich.console import Console
 
 from sbert_train import __version__
 from sbert_train.errors import SbertTrainError
+from sbert_train.evaluation.kinds import KINDS
 
 app = typer.Typer(
     name="sbert-train",
@@ -106,7 +107,7 @@ def evaluate(
         str | None, typer.Option(help="Split of a Hub or builtin data set; test when not given.")
     ] = None,
     task: Annotated[
-        str | None, typer.Option(help="sts or retrieval; by the roles found when not given.")
+        str | None, typer.Option(help=f"{', '.join(KINDS)}; by the roles found when not given.")
     ] = None,
     column: Annotated[
         list[str] | None,

@@ -287,7 +287,7 @@ WRONG_BLOCKS = [
     ),
     (
         "data: {train: [{source: a}], eval: [{source: b, task: stss}]}",
-        ["data.eval.0.task: expected sts or retrieval"],
+        ["data.eval.0.task: expected sts, retrieval"],
     ),
     (
         "data: {train: [{source: a}], eval: [{source: b, task: sts, weight: 1}]}",

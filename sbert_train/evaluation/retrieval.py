@@ -10,7 +10,7 @@ import numpy as np
 from datasets import Dataset
 
 from sbert_train.errors import DataError, EvaluationError
-from sbert_train.evaluation.encoding import Encode, encode_distinct
+from sbert_train.evaluation.encoding import Classify, Encode, encode_distinct
 from sbert_train.evaluation.metrics import RANKING_METRICS, Array, is_collapsed, ranking_values
 from sbert_train.evaluation.nearest import nearest
 from sbert_train.evaluation.results import TaskResult
@@ -76,7 +76,7 @@ class RetrievalTask:
         self.relevant = [sorted(relevant[query]) for query in self.queries]
         self.fingerprint = fingerprint(self.queries, self.corpus, self.relevant)
 
-    def evaluate(self, encode: Encode) -> TaskResult:
+    def evaluate(self, encode: Encode, classify: Classify | None = None) -> TaskResult:
         """Embed, search and score; EvaluationError, naming the set, if the embeddings can rank nothing."""
         try:
             queries = encode_distinct(encode, self.queries, "anchor")

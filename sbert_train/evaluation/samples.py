@@ -11,7 +11,8 @@ from typing import Protocol
 
 import numpy as np
 
-from sbert_train.evaluation.metrics import CONSTANT_VALUES, CORRELATION_METRICS, Floats
+from sbert_train.evaluation.metrics import CONSTANT_VALUES, CORRELATION_METRICS, Array, Floats
+from sbert_train.evaluation.thresholds import THRESHOLD_FIGURES, THRESHOLD_METRICS, cut
 
 
 class Sample(Protocol):
@@ -61,6 +62,28 @@ class PairSample:
             predictions = CENTRED[correlation](self.similarities[similarity], counts)
             figures.append(_correlation(predictions, gold[correlation], counts))
         return np.stack(figures, axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class BinarySample:
+    """Labels (N,) of 0 and 1 and similarities by name, each (N,): a metric tells the labels apart by a threshold."""
+
+    labels: Array
+    similarities: Mapping[str, Floats]
+
+    @property
+    def size(self) -> int:
+        return len(self.labels)
+
+    def resampled(self, metrics: Sequence[str], counts: Floats) -> Floats:
+        """See Sample; average precision and F1 are undefined where no pair with label 1 was drawn."""
+        wanted = [THRESHOLD_METRICS[metric] for metric in metrics]
+        figures = {}
+        for similarity in dict.fromkeys(similarity for _, similarity in wanted):
+            cuts = cut(self.similarities[similarity], self.labels, counts)
+            for figure in (figure for figure, of in wanted if of == similarity):
+                figures[figure, similarity] = THRESHOLD_FIGURES[figure](cuts)
+        return np.stack([figures[one] for one in wanted], axis=1)
 
 
 def centred_values(values: Floats, counts: Floats) -> Floats:

@@ -6,12 +6,13 @@ from typing import ClassVar, Protocol
 from datasets import Dataset
 
 from sbert_train.errors import EvaluationError
-from sbert_train.evaluation.encoding import Encode
+from sbert_train.evaluation.encoding import Classify, Encode
+from sbert_train.evaluation.pair_classification import PairClassificationTask
 from sbert_train.evaluation.results import TaskResult
 from sbert_train.evaluation.retrieval import RetrievalTask
 from sbert_train.evaluation.sts import StsTask
 
-__all__ = ["TASKS", "Encode", "Task", "TaskResult", "make_task"]
+__all__ = ["TASKS", "Classify", "Encode", "Task", "TaskResult", "make_task"]
 
 
 class Task(Protocol):
@@ -29,11 +30,19 @@ class Task(Protocol):
     def __init__(self, name: str, rows: Dataset) -> None:
         """Take rows with canonical columns; DataError, naming the set, if it cannot judge by them."""
 
-    def evaluate(self, encode: Encode) -> TaskResult:
-        """Judge the model behind encode; EvaluationError, naming the set, if the figures are undefined."""
+    def evaluate(self, encode: Encode, classify: Classify | None = None) -> TaskResult:
+        """Judge the model behind encode; EvaluationError, naming the set, if the figures are undefined.
+
+        Args:
+            classify: the classifier that was trained with the model, if it has one; for tasks about classes.
+        """
 
 
-TASKS: Mapping[str, type[Task]] = {"sts": StsTask, "retrieval": RetrievalTask}
+TASKS: Mapping[str, type[Task]] = {
+    "sts": StsTask,
+    "retrieval": RetrievalTask,
+    "pair_classification": PairClassificationTask,
+}
 
 
 def make_task(kind: str, name: str, rows: Dataset) -> Task:
@@ -43,6 +52,6 @@ def make_task(kind: str, name: str, rows: Dataset) -> Task:
     """
     if kind not in TASKS:
         raise EvaluationError(
-            f"eval set {name!r}: expected task {' or '.join(TASKS)}, found {kind!r}; correct `task`"
+            f"eval set {name!r}: expected a task of {', '.join(TASKS)}, found {kind!r}; correct `task`"
         )
     return TASKS[kind](name, rows)

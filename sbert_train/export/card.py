@@ -13,8 +13,12 @@ from sbert_train.model.encoder import SentenceEncoder
 
 TAGS = ["sentence-transformers", "feature-extraction", "sentence-similarity"]
 
-HUB_TASKS = {"sts": "semantic-similarity", "retrieval": "information-retrieval"}
-"""Kind of our task -> the Hub's name of it."""
+HUB_TASKS = {
+    "sts": "semantic-similarity",
+    "retrieval": "information-retrieval",
+    "pair_classification": "binary-classification",
+}
+"""Kind of our task -> the name of it that sentence-transformers gives the Hub."""
 
 PLACE = "path/or/id/of/this/model"
 """What stands for the model in the card's code."""

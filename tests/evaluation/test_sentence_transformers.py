@@ -8,11 +8,13 @@ import pytest
 import torch
 from datasets import Dataset
 from sentence_transformers.sentence_transformer.evaluation import (
+    BinaryClassificationEvaluator,
     EmbeddingSimilarityEvaluator,
     InformationRetrievalEvaluator,
 )
 
 from sbert_train.evaluation.metrics import CORRELATION_METRICS, RANKING_METRICS, SIMILARITIES
+from sbert_train.evaluation.pair_classification import PairClassificationTask
 from sbert_train.evaluation.retrieval import RetrievalTask
 from sbert_train.evaluation.sts import StsTask
 
@@ -84,3 +86,33 @@ def test_retrieval_equals_the_information_retrieval_evaluator() -> None:
     assert ours.n == 40
     assert 0 < ours.metrics["recall@10"] < 1  # premise: neither all nor nothing is found
     assert ours.metrics == pytest.approx({name: theirs[f"cosine_{name}"] for name in RANKING_METRICS})
+
+
+def test_pair_classification_equals_the_binary_classification_evaluator() -> None:
+    # Every tenth pair has the texts of another: ties, some of them between the labels.
+    places = [row - row % 10 // 9 for row in range(40)]
+    rows = {
+        "sentence1": [QUERIES[row] for row in places],
+        "sentence2": [CORPUS[row] for row in places],
+        "label": RNG.integers(0, 2, 40).tolist(),
+    }
+    names: Any = list(SIMILARITIES)
+    theirs = BinaryClassificationEvaluator(
+        rows["sentence1"], rows["sentence2"], rows["label"], similarity_fn_names=names
+    )(FixedModel())  # type: ignore[arg-type]
+    ours = PairClassificationTask("pairs", Dataset.from_dict(rows)).evaluate(encode)
+    assert ours.metrics == pytest.approx(
+        {
+            f"{figure}_{name}": theirs[f"{name}_{figure}"]
+            for name in names
+            for figure in ("ap", "f1", "accuracy")
+        }
+    )
+    assert ours.primary == ours.metrics["ap_cosine"]
+    for name in names:
+        sign = -1 if name in ("euclidean", "manhattan") else 1  # their thresholds are distances
+        f1, accuracy = ours.decisions[f"f1_{name}"], ours.decisions[f"accuracy_{name}"]
+        assert [sign * f1["threshold"], f1["precision"], f1["recall"]] == pytest.approx(
+            [theirs[f"{name}_f1_threshold"], theirs[f"{name}_precision"], theirs[f"{name}_recall"]]
+        )
+        assert sign * accuracy["threshold"] == pytest.approx(theirs[f"{name}_accuracy_threshold"])

@@ -4,6 +4,7 @@ import pytest
 from datasets import Dataset
 
 from sbert_train.errors import EvaluationError
+from sbert_train.evaluation.kinds import KINDS
 from sbert_train.evaluation.tasks import TASKS, make_task
 
 ROWS = Dataset.from_dict(
@@ -11,10 +12,15 @@ ROWS = Dataset.from_dict(
         "sentence1": ["a", "b"],
         "sentence2": ["c", "d"],
         "score": [0.0, 1.0],
+        "label": [0, 1],
         "anchor": ["a", "b"],
         "positive": ["c", "d"],
     }
 )
+
+
+def test_the_names_that_a_command_s_help_gives_are_those_of_the_tasks() -> None:
+    assert tuple(TASKS) == KINDS
 
 
 @pytest.mark.parametrize("kind", TASKS)
@@ -32,5 +38,7 @@ def test_the_primary_metric_is_one_of_the_task_s_metrics(kind: str, hashed: obje
 
 
 def test_an_unknown_kind_is_an_error_naming_the_known() -> None:
-    with pytest.raises(EvaluationError, match="eval set 'dev': expected task sts or retrieval, found 'nli'"):
-        make_task("nli", "dev", ROWS)
+    with pytest.raises(
+        EvaluationError, match=r"eval set 'dev': expected a task of sts, retrieval, .*, found 'st'; correct"
+    ):
+        make_task("st", "dev", ROWS)
