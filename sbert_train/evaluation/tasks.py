@@ -11,6 +11,7 @@ from sbert_train.evaluation.pair_classification import PairClassificationTask
 from sbert_train.evaluation.results import TaskResult
 from sbert_train.evaluation.retrieval import RetrievalTask
 from sbert_train.evaluation.sts import StsTask
+from sbert_train.evaluation.triplets import TripletTask
 
 __all__ = ["TASKS", "Classify", "Encode", "Task", "TaskResult", "make_task"]
 
@@ -42,6 +43,7 @@ TASKS: Mapping[str, type[Task]] = {
     "sts": StsTask,
     "retrieval": RetrievalTask,
     "pair_classification": PairClassificationTask,
+    "triplet": TripletTask,
 }
 
 

@@ -17,6 +17,7 @@ HUB_TASKS = {
     "sts": "semantic-similarity",
     "retrieval": "information-retrieval",
     "pair_classification": "binary-classification",
+    "triplet": "triplet",
 }
 """Kind of our task -> the name of it that sentence-transformers gives the Hub."""
 

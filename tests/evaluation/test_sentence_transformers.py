@@ -11,12 +11,14 @@ from sentence_transformers.sentence_transformer.evaluation import (
     BinaryClassificationEvaluator,
     EmbeddingSimilarityEvaluator,
     InformationRetrievalEvaluator,
+    TripletEvaluator,
 )
 
 from sbert_train.evaluation.metrics import CORRELATION_METRICS, RANKING_METRICS, SIMILARITIES
 from sbert_train.evaluation.pair_classification import PairClassificationTask
 from sbert_train.evaluation.retrieval import RetrievalTask
 from sbert_train.evaluation.sts import StsTask
+from sbert_train.evaluation.triplets import TripletTask
 
 RNG = np.random.default_rng(7)
 QUERIES = [f"query {row:03d}" for row in range(40)]
@@ -116,3 +118,16 @@ def test_pair_classification_equals_the_binary_classification_evaluator() -> Non
             [theirs[f"{name}_f1_threshold"], theirs[f"{name}_precision"], theirs[f"{name}_recall"]]
         )
         assert sign * accuracy["threshold"] == pytest.approx(theirs[f"{name}_accuracy_threshold"])
+
+
+def test_triplet_equals_the_triplet_evaluator() -> None:
+    # CORPUS[row] has the embedding of CORPUS[row - 5] for every tenth row: those triplets tie.
+    anchors, positives = QUERIES, CORPUS[5:45]
+    negatives = [CORPUS[row + 5] if row % 10 == 5 else CORPUS[row + 50] for row in range(5, 45)]
+    assert sum((VECTORS[a] == VECTORS[b]).all() for a, b in zip(positives, negatives, strict=True)) == 4
+    names: Any = list(SIMILARITIES)
+    theirs = TripletEvaluator(anchors, positives, negatives, similarity_fn_names=names)(FixedModel())  # type: ignore[arg-type]
+    rows = {"anchor": anchors, "positive": positives, "negative": [[text] for text in negatives]}
+    ours = TripletTask("texts", Dataset.from_dict(rows)).evaluate(encode).metrics
+    assert ours == pytest.approx({f"accuracy_{name}": theirs[f"{name}_accuracy"] for name in names})
+    assert 0 < ours["accuracy_cosine"] < 1  # premise: some are won, some are not

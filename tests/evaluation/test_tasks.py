@@ -9,12 +9,13 @@ from sbert_train.evaluation.tasks import TASKS, make_task
 
 ROWS = Dataset.from_dict(
     {
-        "sentence1": ["a", "b"],
-        "sentence2": ["c", "d"],
-        "score": [0.0, 1.0],
-        "label": [0, 1],
-        "anchor": ["a", "b"],
-        "positive": ["c", "d"],
+        "sentence1": ["a", "b", "c", "d"],
+        "sentence2": ["e", "f", "g", "h"],
+        "score": [0.0, 1.0, 0.5, 0.0],
+        "label": [0, 1, 0, 1],
+        "anchor": ["a", "b", "c", "d"],
+        "positive": ["e", "f", "g", "h"],
+        "negative": [["f"], ["g"], ["h"], ["e"]],
     }
 )
 
