@@ -8,6 +8,7 @@ from datasets import Dataset
 from sbert_train.errors import EvaluationError
 from sbert_train.evaluation.encoding import Classify, Encode
 from sbert_train.evaluation.pair_classification import PairClassificationTask
+from sbert_train.evaluation.reranking import RerankingTask
 from sbert_train.evaluation.results import TaskResult
 from sbert_train.evaluation.retrieval import RetrievalTask
 from sbert_train.evaluation.sts import StsTask
@@ -44,6 +45,7 @@ TASKS: Mapping[str, type[Task]] = {
     "retrieval": RetrievalTask,
     "pair_classification": PairClassificationTask,
     "triplet": TripletTask,
+    "reranking": RerankingTask,
 }
 
 

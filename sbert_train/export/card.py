@@ -18,6 +18,7 @@ HUB_TASKS = {
     "retrieval": "information-retrieval",
     "pair_classification": "binary-classification",
     "triplet": "triplet",
+    "reranking": "reranking",
 }
 """Kind of our task -> the name of it that sentence-transformers gives the Hub."""
 

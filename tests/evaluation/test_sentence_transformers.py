@@ -11,11 +11,13 @@ from sentence_transformers.sentence_transformer.evaluation import (
     BinaryClassificationEvaluator,
     EmbeddingSimilarityEvaluator,
     InformationRetrievalEvaluator,
+    RerankingEvaluator,
     TripletEvaluator,
 )
 
 from sbert_train.evaluation.metrics import CORRELATION_METRICS, RANKING_METRICS, SIMILARITIES
 from sbert_train.evaluation.pair_classification import PairClassificationTask
+from sbert_train.evaluation.reranking import RerankingTask
 from sbert_train.evaluation.retrieval import RetrievalTask
 from sbert_train.evaluation.sts import StsTask
 from sbert_train.evaluation.triplets import TripletTask
@@ -48,7 +50,7 @@ class FixedModel:
     @staticmethod
     def similarity(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
         # In float64 as ours, or equal embeddings would tie or not as the matrix product happens to sum.
-        unit = [torch.nn.functional.normalize(side.double(), dim=1) for side in (left, right)]
+        unit = [torch.nn.functional.normalize(side.double(), dim=-1) for side in (left, right)]
         return (unit[0] @ unit[1].T).float()
 
 
@@ -131,3 +133,38 @@ def test_triplet_equals_the_triplet_evaluator() -> None:
     ours = TripletTask("texts", Dataset.from_dict(rows)).evaluate(encode).metrics
     assert ours == pytest.approx({f"accuracy_{name}": theirs[f"{name}_accuracy"] for name in names})
     assert 0 < ours["accuracy_cosine"] < 1  # premise: some are won, some are not
+
+
+def test_reranking_equals_the_reranking_evaluator() -> None:
+    samples: list[dict[str, Any]] = []
+    for query in QUERIES:
+        # In steps of 11, so that a text and the one of its embedding, five places away, are not both candidates.
+        texts = RNG.permutation(CORPUS[RNG.integers(0, 11) :: 11]).tolist()
+        relevant = int(RNG.integers(0, 4))  # none for some queries, which are left out
+        samples.append({"query": query, "positive": texts[:relevant], "negative": texts[relevant:]})
+    theirs = RerankingEvaluator(samples, at_k=10, similarity_fct=FixedModel.similarity)(FixedModel())  # type: ignore[arg-type]
+    rows = [
+        (sample["query"], text, int(kind == "positive"))
+        for sample in samples
+        for kind in ("positive", "negative")
+        for text in sample[kind]
+    ]
+    anchors, positives, labels = zip(*rows, strict=True)
+    ours = RerankingTask(
+        "qa", Dataset.from_dict({"anchor": anchors, "positive": positives, "label": labels})
+    ).evaluate(encode)
+    assert 0 < ours.details["queries_without_relevant"] < 20  # premise
+    assert ours.metrics == pytest.approx({"map": theirs["map"], "mrr@10": theirs["mrr@10"]})
+
+
+def test_reranking_counts_ties_in_the_average_precision_as_the_reranking_evaluator_does() -> None:
+    twins = [CORPUS[row] for row in (5, 10, 15, 20, 25, 30, 35, 40)]  # 10 is as 5, 20 as 15, ...
+    assert all((VECTORS[a] == VECTORS[b]).all() for a, b in zip(twins[0::2], twins[1::2], strict=True))
+    samples: list[Any] = [
+        {"query": query, "positive": twins[1::4], "negative": twins[0::4] + twins[2::4]} for query in QUERIES
+    ]
+    theirs = RerankingEvaluator(samples, similarity_fct=FixedModel.similarity)(FixedModel())  # type: ignore[arg-type]
+    rows = {"anchor": QUERIES * 2, "positive": [twins[1]] * 40 + [twins[5]] * 40}
+    negatives = [twins[0::4] + twins[2::4]] * 80
+    ours = RerankingTask("twins", Dataset.from_dict({**rows, "negative": negatives})).evaluate(encode)
+    assert ours.metrics["map"] == pytest.approx(theirs["map"])
