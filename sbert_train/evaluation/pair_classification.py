@@ -36,6 +36,7 @@ class PairClassificationTask:
     kind: ClassVar[str] = "pair_classification"
     roles: ClassVar[tuple[str, ...]] = ("sentence1", "sentence2", "label")
     primary_metric: ClassVar[str] = "ap_cosine"
+    uses_classifier: ClassVar[bool] = False
 
     def __init__(self, name: str, rows: Dataset) -> None:
         """Take the rows; DataError if a role is missing, a label is unknown, or there is one kind of pairs only."""

@@ -39,6 +39,7 @@ class RerankingTask:
     kind: ClassVar[str] = "reranking"
     roles: ClassVar[tuple[str, ...]] = ("anchor", "positive")
     primary_metric: ClassVar[str] = "map"
+    uses_classifier: ClassVar[bool] = False
 
     def __init__(self, name: str, rows: Dataset) -> None:
         """Take the rows; DataError if a role is missing, a label is unknown, or no anchor has something to rank."""

@@ -36,6 +36,7 @@ class RetrievalTask:
     kind: ClassVar[str] = "retrieval"
     roles: ClassVar[tuple[str, ...]] = ("anchor", "positive")
     primary_metric: ClassVar[str] = "ndcg@10"
+    uses_classifier: ClassVar[bool] = False
 
     def __init__(self, name: str, rows: Dataset) -> None:
         """Take the rows; DataError if a role is missing, a label is unknown, or nothing can be ranked."""

@@ -11,6 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
+from sbert_train.evaluation.classes import CLASS_METRICS
 from sbert_train.evaluation.metrics import CONSTANT_VALUES, CORRELATION_METRICS, Array, Floats
 from sbert_train.evaluation.thresholds import THRESHOLD_FIGURES, THRESHOLD_METRICS, cut
 
@@ -84,6 +85,22 @@ class BinarySample:
             for figure in (figure for figure, of in wanted if of == similarity):
                 figures[figure, similarity] = THRESHOLD_FIGURES[figure](cuts)
         return np.stack([figures[one] for one in wanted], axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class ClassSample:
+    """Classes (N,) and predicted classes (N,)."""
+
+    gold: Array
+    predicted: Array
+
+    @property
+    def size(self) -> int:
+        return len(self.gold)
+
+    def resampled(self, metrics: Sequence[str], counts: Floats) -> Floats:
+        """See Sample; always defined."""
+        return np.stack([CLASS_METRICS[name](self.gold, self.predicted, counts) for name in metrics], axis=1)
 
 
 def centred_values(values: Floats, counts: Floats) -> Floats:

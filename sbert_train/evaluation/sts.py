@@ -27,6 +27,7 @@ class StsTask:
     kind: ClassVar[str] = "sts"
     roles: ClassVar[tuple[str, ...]] = ("sentence1", "sentence2", "score")
     primary_metric: ClassVar[str] = "spearman_cosine"
+    uses_classifier: ClassVar[bool] = False
 
     def __init__(self, name: str, rows: Dataset) -> None:
         """Take the rows; DataError if a role is missing, or the scores can rank nothing."""

@@ -7,6 +7,7 @@ from datasets import Dataset
 
 from sbert_train.errors import EvaluationError
 from sbert_train.evaluation.encoding import Classify, Encode
+from sbert_train.evaluation.nli import NliTask
 from sbert_train.evaluation.pair_classification import PairClassificationTask
 from sbert_train.evaluation.reranking import RerankingTask
 from sbert_train.evaluation.results import TaskResult
@@ -26,6 +27,8 @@ class Task(Protocol):
     """The columns that its rows must have."""
     primary_metric: ClassVar[str]
     """The metric that stands for the task."""
+    uses_classifier: ClassVar[bool]
+    """Whether it judges the classifier that was trained with the model, and so all of the model's dimensions."""
     name: str
     """Name of the eval set."""
 
@@ -46,6 +49,7 @@ TASKS: Mapping[str, type[Task]] = {
     "pair_classification": PairClassificationTask,
     "triplet": TripletTask,
     "reranking": RerankingTask,
+    "nli": NliTask,
 }
 
 

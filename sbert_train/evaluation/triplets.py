@@ -30,6 +30,7 @@ class TripletTask:
     kind: ClassVar[str] = "triplet"
     roles: ClassVar[tuple[str, ...]] = ("anchor", "positive", "negative")
     primary_metric: ClassVar[str] = "accuracy_cosine"
+    uses_classifier: ClassVar[bool] = False
 
     def __init__(self, name: str, rows: Dataset) -> None:
         """Take the rows; DataError if a role is missing, rows differ in their number of negatives, or none can be

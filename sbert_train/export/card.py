@@ -19,6 +19,7 @@ HUB_TASKS = {
     "pair_classification": "binary-classification",
     "triplet": "triplet",
     "reranking": "reranking",
+    "nli": "label-accuracy",
 }
 """Kind of our task -> the name of it that sentence-transformers gives the Hub."""
 

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from sklearn.metrics import average_precision_score
+from sklearn.metrics import accuracy_score, average_precision_score, f1_score
 
 from sbert_train.evaluation.metrics import CORRELATION_METRICS, RANKING_METRICS, SIMILARITIES, Array
-from sbert_train.evaluation.samples import BinarySample, PairSample, QuerySample
+from sbert_train.evaluation.samples import BinarySample, ClassSample, PairSample, QuerySample
 from sbert_train.evaluation.thresholds import THRESHOLD_METRICS
 from tests.evaluation.plainly import best_by_threshold
 
@@ -106,3 +106,14 @@ def test_metrics_come_in_the_order_in_which_they_are_asked_for() -> None:
     assert len(set(figures)) > 6  # premise: they differ
     assert sample.resampled(names[::-1], once)[0].tolist() == figures[::-1].tolist()
     assert sample.resampled(["f1_dot"], once)[0] == figures[names.index("f1_dot")]
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 10_000), n=st.integers(2, 12), classes=st.integers(2, 5))
+def test_class_figures_from_counts_equal_sklearn_on_the_drawn_pairs(seed: int, n: int, classes: int) -> None:
+    gold, predicted = np.random.default_rng(seed).integers(0, classes, (2, n))
+    indices, counts = drawn(seed, 6, n)
+    found = ClassSample(gold, predicted).resampled(["macro_f1", "accuracy"], counts)
+    for row, index in enumerate(indices):
+        macro = f1_score(gold[index], predicted[index], average="macro", zero_division=0)
+        assert found[row] == pytest.approx([macro, accuracy_score(gold[index], predicted[index])])

@@ -11,11 +11,14 @@ from sentence_transformers.sentence_transformer.evaluation import (
     BinaryClassificationEvaluator,
     EmbeddingSimilarityEvaluator,
     InformationRetrievalEvaluator,
+    LabelAccuracyEvaluator,
     RerankingEvaluator,
     TripletEvaluator,
 )
+from torch.utils.data import DataLoader
 
 from sbert_train.evaluation.metrics import CORRELATION_METRICS, RANKING_METRICS, SIMILARITIES
+from sbert_train.evaluation.nli import NliTask
 from sbert_train.evaluation.pair_classification import PairClassificationTask
 from sbert_train.evaluation.reranking import RerankingTask
 from sbert_train.evaluation.retrieval import RetrievalTask
@@ -168,3 +171,42 @@ def test_reranking_counts_ties_in_the_average_precision_as_the_reranking_evaluat
     negatives = [twins[0::4] + twins[2::4]] * 80
     ours = RerankingTask("twins", Dataset.from_dict({**rows, "negative": negatives})).evaluate(encode)
     assert ours.metrics["map"] == pytest.approx(theirs["map"])
+
+
+def test_nli_equals_the_label_accuracy_evaluator() -> None:
+    labels = RNG.integers(0, 3, 40).tolist()
+    first, second = QUERIES, CORPUS[:40]
+    torch.manual_seed(0)
+    linear = torch.nn.Linear(18, 3)
+
+    def logits(u: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        with torch.no_grad():
+            of_pairs: torch.Tensor = linear(torch.cat([u, v, (u - v).abs()], dim=1))
+            return of_pairs
+
+    class Model(FixedModel):
+        device = torch.device("cpu")
+
+        def eval(self) -> None:
+            """It has no dropout."""
+
+        @staticmethod
+        def smart_batching_collate(batch: Any) -> Any:
+            pairs, gold = zip(*batch, strict=True)
+            sides = [
+                {"rows": torch.stack([torch.from_numpy(VECTORS[pair[i]]) for pair in pairs])} for i in (0, 1)
+            ]
+            return sides, torch.tensor(gold)
+
+    def softmax_model(features: Any, labels: None) -> Any:
+        return None, logits(features[0]["rows"], features[1]["rows"])
+
+    pairs: Any = [*zip(zip(first, second, strict=True), labels, strict=True)]
+    loader = DataLoader(pairs, batch_size=7)
+    theirs = LabelAccuracyEvaluator(loader, softmax_model=softmax_model)(Model())  # type: ignore[arg-type]
+    rows = Dataset.from_dict({"sentence1": first, "sentence2": second, "label": labels})
+    ours = NliTask("snli", rows).evaluate(
+        encode, lambda u, v: logits(torch.from_numpy(u), torch.from_numpy(v)).numpy()
+    )
+    assert 0 < ours.primary < 1  # premise: some are right, some are wrong
+    assert ours.metrics["accuracy"] == pytest.approx(theirs["accuracy"])
