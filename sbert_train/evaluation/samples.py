@@ -12,6 +12,7 @@ from typing import Protocol
 import numpy as np
 
 from sbert_train.evaluation.classes import CLASS_METRICS
+from sbert_train.evaluation.clusters import CLUSTER_METRICS, agreement
 from sbert_train.evaluation.metrics import CONSTANT_VALUES, CORRELATION_METRICS, Array, Floats
 from sbert_train.evaluation.thresholds import THRESHOLD_FIGURES, THRESHOLD_METRICS, cut
 
@@ -101,6 +102,23 @@ class ClassSample:
     def resampled(self, metrics: Sequence[str], counts: Floats) -> Floats:
         """See Sample; always defined."""
         return np.stack([CLASS_METRICS[name](self.gold, self.predicted, counts) for name in metrics], axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class ClusterSample:
+    """Labels (N,) and clusters (N,): the clusters stay, whatever texts are drawn."""
+
+    labels: Array
+    clusters: Array
+
+    @property
+    def size(self) -> int:
+        return len(self.labels)
+
+    def resampled(self, metrics: Sequence[str], counts: Floats) -> Floats:
+        """See Sample; always defined."""
+        found = agreement(self.labels, self.clusters, counts)
+        return np.stack([CLUSTER_METRICS[name](found) for name in metrics], axis=1)
 
 
 def centred_values(values: Floats, counts: Floats) -> Floats:

@@ -6,6 +6,7 @@ from typing import ClassVar, Protocol
 from datasets import Dataset
 
 from sbert_train.errors import EvaluationError
+from sbert_train.evaluation.clustering import ClusteringTask
 from sbert_train.evaluation.encoding import Classify, Encode
 from sbert_train.evaluation.nli import NliTask
 from sbert_train.evaluation.pair_classification import PairClassificationTask
@@ -50,6 +51,7 @@ TASKS: Mapping[str, type[Task]] = {
     "triplet": TripletTask,
     "reranking": RerankingTask,
     "nli": NliTask,
+    "clustering": ClusteringTask,
 }
 
 

@@ -20,6 +20,7 @@ HUB_TASKS = {
     "triplet": "triplet",
     "reranking": "reranking",
     "nli": "label-accuracy",
+    "clustering": "clustering",
 }
 """Kind of our task -> the name of it that sentence-transformers gives the Hub."""
 

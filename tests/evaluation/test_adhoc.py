@@ -28,6 +28,7 @@ NEGATIVES = {"negative": [["n"]] * 3}
         (rows("anchor", "positive", **NEGATIVES), "retrieval"),
         (rows("anchor", "positive", **LABELS), "retrieval"),
         (rows("sentence1", "sentence2", **LABELS), "pair_classification"),
+        (rows("sentence1", **CLASSES), "clustering"),
     ],
 )
 def test_roles_speak_for_a_task(found: Dataset, task: str) -> None:

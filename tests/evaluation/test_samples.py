@@ -7,10 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from sklearn.metrics import accuracy_score, average_precision_score, f1_score
+from sklearn.metrics import (
+    accuracy_score,
+    average_precision_score,
+    f1_score,
+    homogeneity_completeness_v_measure,
+)
 
 from sbert_train.evaluation.metrics import CORRELATION_METRICS, RANKING_METRICS, SIMILARITIES, Array
-from sbert_train.evaluation.samples import BinarySample, ClassSample, PairSample, QuerySample
+from sbert_train.evaluation.samples import BinarySample, ClassSample, ClusterSample, PairSample, QuerySample
 from sbert_train.evaluation.thresholds import THRESHOLD_METRICS
 from tests.evaluation.plainly import best_by_threshold
 
@@ -117,3 +122,15 @@ def test_class_figures_from_counts_equal_sklearn_on_the_drawn_pairs(seed: int, n
     for row, index in enumerate(indices):
         macro = f1_score(gold[index], predicted[index], average="macro", zero_division=0)
         assert found[row] == pytest.approx([macro, accuracy_score(gold[index], predicted[index])])
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 10_000), n=st.integers(2, 14), groups=st.integers(1, 5))
+def test_cluster_figures_from_counts_equal_sklearn_on_the_drawn_texts(seed: int, n: int, groups: int) -> None:
+    labels, clusters = np.random.default_rng(seed).integers(0, groups, (2, n))
+    indices, counts = drawn(seed, 6, n)
+    names = ["homogeneity", "completeness", "v_measure"]
+    found = ClusterSample(labels, clusters).resampled(names, counts)
+    for row, index in enumerate(indices):
+        expected = homogeneity_completeness_v_measure(labels[index], clusters[index])
+        assert found[row] == pytest.approx(expected, abs=1e-9)
