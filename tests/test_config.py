@@ -615,6 +615,14 @@ def test_the_reference_page_is_up_to_date() -> None:
     assert page.read_text(encoding="utf-8") == reference_markdown(), "run `make docs`"
 
 
+def test_the_reference_page_has_the_main_metric_of_every_task() -> None:
+    page = " ".join(reference_markdown().split())
+    missing = [
+        kind for kind, task in TASKS.items() if f"`eval_NAME_{task.primary_metric}` for {kind}" not in page
+    ]
+    assert missing == []
+
+
 def test_the_reference_page_has_every_key() -> None:
     config = RunConfig.model_validate(parse_yaml(EVERY_KEY))
 

@@ -25,6 +25,7 @@ TreePath = tuple[str | int, ...]
 
 Pooling = Literal["mean", "cls", "max", "mean_sqrt_len", "weighted_mean", "last"]
 Activation = Literal["tanh", "relu", "gelu", "silu", "sigmoid", "identity"]
+TaskKind = Literal["sts", "retrieval", "pair_classification", "triplet", "reranking", "nli", "clustering"]
 
 LATER_OBJECTIVES = (
     *("triplet", "softmax", "contrastive", "online_contrastive"),
@@ -195,15 +196,12 @@ class TrainSet(_Set):
 class EvalSet(_Set):
     """One evaluation set; any of its metrics can select the best checkpoint, as `eval_NAME_METRIC`."""
 
-    task: Literal["sts", "retrieval", "pair_classification", "triplet", "reranking", "nli", "clustering"] = (
-        Field(
-            description="sts: correlation of similarities with scores. retrieval: each anchor ranks all positives. "
-            "pair_classification: a threshold on the similarity tells label 1 from label 0. "
-            "triplet: each anchor is nearer to its positive than to its negatives. "
-            "reranking: each anchor ranks its own candidates, label 1 or 0, or positives and negatives. "
-            "nli: the classifier that objective softmax trained finds the label. "
-            "clustering: texts of one label lie together."
-        )
+    task: TaskKind = Field(
+        description="sts: correlation of similarities with scores. retrieval: each anchor ranks all positives. "
+        "pair_classification: a threshold on the similarity tells label 1 from label 0. triplet: each anchor is nearer "
+        "to its positive than to its negatives. reranking: each anchor ranks its own candidates, with label 1 or 0, or "
+        "positives and negatives. nli: the classifier that objective softmax trained finds the label. clustering: "
+        "sentences of one label lie together."
     )
     split: Text = Field(
         "train", description="Split of a Hub data set or of `builtin:contrast`; for files it stays `train`."
