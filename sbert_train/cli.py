@@ -5,7 +5,7 @@ Imports of torch and its company are inside the commands, so that --help and mis
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,6 +14,7 @@ from rich.console import Console
 
 from sbert_train import __version__
 from sbert_train.errors import SbertTrainError
+from sbert_train.evaluation.kinds import KINDS
 
 app = typer.Typer(
     name="sbert-train",
@@ -100,11 +101,24 @@ def evaluate(
         str | None, typer.Option(help="Split of a Hub or builtin data set; test when not given.")
     ] = None,
     task: Annotated[
-        str | None, typer.Option(help="sts or retrieval; by the roles found when not given.")
+        str | None, typer.Option(help=f"{', '.join(KINDS)}; by the roles found when not given.")
     ] = None,
     column: Annotated[
         list[str] | None,
         typer.Option(help="ROLE=COLUMN where a column is not named as its role; repeatable."),
+    ] = None,
+    prompt: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="ROLE=TEXT to put before each text of a role, for models that carry no prompts; repeatable. One that "
+            "carries others is an error."
+        ),
+    ] = None,
+    dims: Annotated[
+        str | None,
+        typer.Option(
+            help="Evaluate on the first entries of the embeddings, too: numbers such as 384,128,64."
+        ),
     ] = None,
     json_file: Annotated[Path | None, typer.Option("--json", help="Write all figures to this file.")] = None,
     all_metrics: Annotated[
@@ -114,10 +128,15 @@ def evaluate(
     """Compare models on the same data, side by side, with 95 % confidence intervals."""
     if (config is None) == (not data):
         raise typer.BadParameter("give either --config or --data")
-    if config is not None and (split or task or column):
-        raise typer.BadParameter("--split, --task and --column go with --data; a --config says these itself")
+    if config is not None and (split or task or column or prompt):
+        raise typer.BadParameter(
+            "--split, --task, --column and --prompt go with --data; a --config says these itself"
+        )
     if json_file is not None and not json_file.absolute().parent.is_dir():
         raise typer.BadParameter(f"--json {json_file}: there is no folder {json_file.parent}")
+    columns = _pairs("--column", column or [], "ROLE=COLUMN, such as anchor=question")
+    prompts: Mapping[str, str] = _pairs("--prompt", prompt or [], "ROLE=TEXT, such as 'anchor=query: '")
+    numbers = _numbers(dims or "")
     _quiet_libraries()
     from sbert_train.evaluation.models import evaluate_models
 
@@ -126,12 +145,14 @@ def evaluate(
         from sbert_train.recipes import find_config
         from sbert_train.training.prepare import load_tasks
 
-        _, tasks = load_tasks(load_config(find_config(config)).data.eval)
+        settings = load_config(find_config(config))
+        _, tasks = load_tasks(settings.data.eval)
+        prompts = settings.model.prompts
     else:
         from sbert_train.evaluation.adhoc import load_eval_sets
 
-        tasks = load_eval_sets(_named(data or []), split=split, task=task, columns=_pairs(column or []))
-    comparison = evaluate_models(models, tasks)
+        tasks = load_eval_sets(_named(data or []), split=split, task=task, columns=columns)
+    comparison = evaluate_models(models, tasks, prompts=prompts, dims=numbers)
     _print_comparison(comparison, all_metrics=all_metrics)
     if json_file is not None:
         json_file.write_text(json.dumps(comparison.to_json(), indent=2) + "\n", encoding="utf-8")
@@ -197,15 +218,15 @@ def _named(sources: Sequence[str]) -> dict[str, str]:
     return named
 
 
-def _pairs(texts: Sequence[str]) -> dict[str, str]:
+def _pairs(option: str, texts: Sequence[str], expected: str) -> dict[str, str]:
     pairs: dict[str, str] = {}
     for text in texts:
-        role, sign, name = text.partition("=")
-        if not (role and sign and name):
-            raise typer.BadParameter(f"--column {text}: expected ROLE=COLUMN, such as anchor=question")
+        role, sign, value = text.partition("=")
+        if not (role and sign and value):
+            raise typer.BadParameter(f"{option} {text}: expected {expected}")
         if role in pairs:
-            raise typer.BadParameter(f"--column {text}: {role} is {pairs[role]} already")
-        pairs[role] = name
+            raise typer.BadParameter(f"{option} {text}: {role} is {pairs[role]} already")
+        pairs[role] = value
     return pairs
 
 
@@ -222,6 +243,13 @@ def _print_next(base: str, model: Path) -> None:
     print(
         f"""  python -c 'from sbert_train import SentenceEncoder as E; print(E.load("{model}").encode({arguments}))'"""
     )
+
+
+def _numbers(text: str) -> list[int]:
+    try:
+        return [int(number) for number in text.split(",")] if text else []
+    except ValueError:
+        raise typer.BadParameter(f"--dims {text}: expected numbers with commas, such as 384,128,64") from None
 
 
 def _print_comparison(comparison: Any, *, all_metrics: bool = False) -> None:

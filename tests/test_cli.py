@@ -87,6 +87,59 @@ def test_eval_tells_the_task_by_the_roles_and_maps_columns(tiny_model: Path, tmp
     assert "mrr@10" in output
 
 
+def test_eval_cuts_the_embeddings_to_the_dimensions(tiny_model: Path, tmp_path: Path) -> None:
+    file = tmp_path / "figures.json"
+    output = run("eval", tiny_model, "--data", write_scored(tmp_path), "--dims", "32,16,4", "--json", file)
+    names = [task["task"] for task in json.loads(file.read_text())["tasks"]]
+    assert names == ["scored100", "scored100_dim16", "scored100_dim4"]
+    assert all(name in output for name in names)
+
+
+def test_eval_gives_a_base_the_prompts_that_it_is_told(tiny_model: Path, tmp_path: Path) -> None:
+    from tests.tiny import make_encoder
+
+    tuned = tmp_path / "tuned"
+    make_encoder(prompts={"query": "the red cat ", "document": "not never "}).save(tuned)
+    triplets, file = write_triplets(tmp_path, 20), tmp_path / "figures.json"
+    told = ("--prompt", "anchor=the red cat ", "--prompt", "positive=not never ")
+
+    def differences(*arguments: str | Path) -> list[float]:
+        run("eval", tiny_model, tuned, "--data", triplets, "--json", file, *arguments)
+        (task,) = json.loads(file.read_text())["tasks"]
+        return [figure["value"] for figure in task["differences"][str(tuned)].values()]
+
+    assert any(differences()), "without prompts the base reads other texts"
+    assert not any(differences(*told)), "the weights are the same, and so are the texts"
+
+
+def test_eval_tells_the_prompts_of_a_configuration(
+    tiny_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tests.tiny import make_encoder
+
+    file = tmp_path / "prompts.yaml"
+    settings = config(
+        tmp_path, tiny_model, model={"base": str(tiny_model), "prompts": {"sentence1": "the cat "}}
+    )
+    file.write_text(yaml.safe_dump(settings.model_dump(mode="json")))
+    tuned, other = tmp_path / "tuned", tmp_path / "other"
+    make_encoder(prompts={"sentence1": "the cat "}).save(tuned)
+    make_encoder(prompts={"sentence1": "the dog "}).save(other)
+    figures = tmp_path / "figures.json"
+    run("eval", tiny_model, tuned, "--config", file, "--json", figures)
+    (task,) = json.loads(figures.read_text())["tasks"]
+    assert task["differences"][str(tuned)]["spearman_cosine"]["value"] == 0.0
+    error = fail(capsys, monkeypatch, "eval", tuned, other, "--config", file)
+    assert "other carries the prompts sentence1 'the dog ', but eval is told sentence1 'the cat '" in error
+
+
+def test_the_help_of_eval_names_every_task() -> None:
+    from sbert_train.evaluation.tasks import TASKS
+
+    plain = " ".join(run("eval", "--help").replace("│", " ").split())
+    assert f"{', '.join(TASKS)}; by the roles found" in plain
+
+
 def test_configs_are_listed_shown_and_copied(tmp_path: Path) -> None:
     assert "quickstart" in run("configs", "list")
     text = run("configs", "show", "quickstart")
@@ -114,6 +167,14 @@ def test_configs_are_listed_shown_and_copied(tmp_path: Path) -> None:
         ),
         (["eval", "{model}", "--data", "a/test.csv", "--data", "b/test.csv"], "named test, as a/test.csv is"),
         (["eval", "{model}", "--config", "{config}", "--split", "test"], "go with --data"),
+        (["eval", "{model}", "--config", "{config}", "--prompt", "anchor=q: "], "go with --data"),
+        (["eval", "{model}", "--data", "{data}", "--prompt", "anchor"], "expected ROLE=TEXT, such as"),
+        (["eval", "{model}", "--data", "{data}", "--prompt", "ancor=q: "], "did you mean 'anchor'?"),
+        (["eval", "{model}", "--data", "{data}", "--dims", "16;8"], "expected numbers with commas, such as"),
+        (["eval", "{model}", "--data", "{data}", "--dims", "64"], "expected dims from 1 to 32"),
+        (["eval", "{model}", "--data", "{classes}"], "the labels of its pairs are 0, 1, 2"),
+        (["eval", "{model}", "--data", "{classes}", "--task", "nli"], "train it with objective softmax"),
+        (["eval", "{model}", "--data", "{classes}", "--task", "nl"], "expected a task of sts, retrieval"),
         (["eval", "{model}", "--data", "{data}", "--json", "nowhere/x.json"], "there is no folder nowhere"),
         (["configs", "show", "quikstart"], "quickstart"),
         (["export", "{model}", "--to", "pickle", "--output", "out"], "pickle"),
@@ -130,7 +191,10 @@ def test_what_the_user_can_mend_is_one_line_and_exit_code_2(
 ) -> None:
     unnamed = tmp_path / "unnamed.csv"
     unnamed.write_text("anchor,b\nthe cat,the dog\n")
+    classes = tmp_path / "classes.csv"
+    classes.write_text("sentence1,sentence2,label\nthe cat,the dog,0\na dog,a cat,1\nthe bird,a fish,2\n")
     places = {
+        "{classes}": classes,
         "{config}": config_file,
         "{model}": tiny_model,
         "{data}": write_scored(tmp_path),

@@ -306,7 +306,7 @@ WRONG_BLOCKS = [
     ),
     (
         "data: {train: [{source: a}], eval: [{source: b, task: stss}]}",
-        ["data.eval.0.task: expected sts or retrieval"],
+        ["data.eval.0.task: expected sts, retrieval"],
     ),
     (
         "data: {train: [{source: a}], eval: [{source: b, task: sts, weight: 1}]}",
@@ -640,6 +640,14 @@ def test_the_choices_of_the_schema_are_those_of_the_rooms() -> None:
 def test_the_reference_page_is_up_to_date() -> None:
     page = Path(__file__).parent.parent / "docs" / "config.md"
     assert page.read_text(encoding="utf-8") == reference_markdown(), "run `make docs`"
+
+
+def test_the_reference_page_has_the_main_metric_of_every_task() -> None:
+    page = " ".join(reference_markdown().split())
+    missing = [
+        kind for kind, task in TASKS.items() if f"`eval_NAME_{task.primary_metric}` for {kind}" not in page
+    ]
+    assert missing == []
 
 
 def test_the_reference_page_has_every_key() -> None:

@@ -37,7 +37,9 @@ These defaults are ours; all others are those of transformers. `warmup_steps`, `
 _EVALUATION = """
 With sets under `data.eval`, `eval_strategy` and `save_strategy` are `epoch` (where one of them is given, the other
 follows), `load_best_model_at_end` is true, and `metric_for_best_model` is the main metric of the first set:
-`eval_NAME_spearman_cosine` for sts, `eval_NAME_ndcg@10` for retrieval. Without, `save_strategy` is `epoch`.
+`eval_NAME_spearman_cosine` for sts, `eval_NAME_ndcg@10` for retrieval, `eval_NAME_ap_cosine` for
+pair_classification, `eval_NAME_accuracy_cosine` for triplet, `eval_NAME_accuracy` for nli, `eval_NAME_v_measure` for
+clustering, `eval_NAME_map` for reranking. Without, `save_strategy` is `epoch`.
 `engine.precision` sets `bf16` and `fp16`. Two more names are those of transformers.EarlyStoppingCallback:
 """
 

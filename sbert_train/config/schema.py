@@ -27,6 +27,7 @@ from sbert_train.config.objectives import Objective
 
 Pooling = Literal["mean", "cls", "max", "mean_sqrt_len", "weighted_mean", "last"]
 Activation = Literal["tanh", "relu", "gelu", "silu", "sigmoid", "identity"]
+TaskKind = Literal["sts", "retrieval", "pair_classification", "triplet", "reranking", "nli", "clustering"]
 
 TEXT_ROLES = ("anchor", "positive", "negative", "sentence1", "sentence2")
 TextRole = Annotated[str, OneOf(TEXT_ROLES)]
@@ -161,8 +162,12 @@ class TrainSet(_Set):
 class EvalSet(_Set):
     """One evaluation set; any of its metrics can select the best checkpoint, as `eval_NAME_METRIC`."""
 
-    task: Literal["sts", "retrieval"] = Field(
-        description="sts: correlation of similarities with scores. retrieval: each anchor ranks all positives."
+    task: TaskKind = Field(
+        description="sts: correlation of similarities with scores. retrieval: each anchor ranks all positives. "
+        "pair_classification: a threshold on the similarity tells label 1 from label 0. triplet: each anchor is nearer "
+        "to its positive than to its negatives. reranking: each anchor ranks its own candidates, with label 1 or 0, or "
+        "positives and negatives. nli: the classifier that objective softmax trained finds the label. clustering: "
+        "sentences of one label lie together."
     )
     split: Text = Field(
         "train", description="Split of a Hub data set or of `builtin:contrast`; for files it stays `train`."

@@ -4,7 +4,7 @@ Training's before -> after is the comparison of two.
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from sbert_train.errors import EvaluationError
@@ -34,6 +34,8 @@ class TaskComparison:
     """model -> metric -> figure."""
     differences: Mapping[str, Mapping[str, Estimate]]
     """model -> metric -> figure minus that of the first model, on the same resamples; not for the first."""
+    decisions: Mapping[str, Mapping[str, Mapping[str, float]]] = field(default_factory=dict)
+    """model -> metric -> what the model's figure rests on, such as a threshold, for the metrics that have such."""
 
 
 @dataclass(frozen=True)
@@ -53,10 +55,12 @@ class Comparison:
             interval: {method: "percentile bootstrap", level: 0.95, resamples, seed}
             tasks: [{task, kind, primary_metric, n, unit, details: {...}, fingerprint,
                      scores:      {model: {metric: {value, low, high, resamples}}},
-                     differences: {model: {metric: {value, low, high, resamples}}}}, ...]
+                     differences: {model: {metric: {value, low, high, resamples}}},
+                     decisions:   {model: {metric: {name: value}}}}, ...]
 
         differences are from the baseline, which has no entry there; the resamples of a figure are those
-        on which it is defined.
+        on which it is defined. decisions are such as {threshold, precision, recall} of a best F1; most tasks
+        have none.
         """
         return {
             "models": list(self.models),
@@ -150,4 +154,5 @@ def _compare_task(results: Mapping[str, TaskResult], resamples: int, seed: int) 
         fingerprint=baseline.fingerprint,
         scores=scores,
         differences=differences,
+        decisions={model: result.decisions for model, result in results.items() if result.decisions},
     )

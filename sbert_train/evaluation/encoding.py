@@ -1,6 +1,6 @@
-"""How a task asks for embeddings: a function of texts and their role, called once per distinct text.
+"""What a task asks of a model: embeddings of texts in their role, once per distinct text, and classes of pairs.
 
-Shapes: N texts, D dimensions.
+Shapes: N texts or pairs, D dimensions, C classes.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,6 +13,9 @@ from sbert_train.evaluation.metrics import Array, check_embeddings
 
 # encode(texts, role) -> float32 (N, D), as the model embeds texts in that role: the role selects the prompt.
 Encode = Callable[[Sequence[str], str], npt.NDArray[np.float32]]
+
+# classify(u, v) -> logits (N, C) of pairs of embeddings, each (N, D): the classifier that was trained with the model.
+Classify = Callable[[Array, Array], Array]
 
 
 def encode_distinct(encode: Encode, texts: Sequence[str], role: str) -> Array:

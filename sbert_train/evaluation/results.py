@@ -13,7 +13,7 @@ class TaskResult:
     task: str
     """Name of the eval set."""
     kind: str
-    """Key of TASKS: sts, retrieval."""
+    """Key of TASKS."""
     metrics: Mapping[str, float]
     """Every metric of the task by name; larger is better for all of them."""
     primary_metric: str
@@ -26,6 +26,8 @@ class TaskResult:
     """Counts that a reader of the figures should know, such as the size of the corpus."""
     fingerprint: str
     """Digest of the texts and gold: results with the same one may be compared example by example."""
+    decisions: Mapping[str, Mapping[str, float]] = field(kw_only=True, default_factory=dict)
+    """Metric -> what this model's figure rests on, such as the threshold of its best F1, and precision there."""
     sample: Sample = field(repr=False, compare=False)
     """The examples, for resampling."""
 

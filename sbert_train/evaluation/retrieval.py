@@ -3,16 +3,16 @@
 Shapes: Q queries, C corpus texts, D dimensions, K ranks.
 """
 
-from collections.abc import Iterator
 from typing import ClassVar
 
 import numpy as np
 from datasets import Dataset
 
 from sbert_train.errors import DataError, EvaluationError
-from sbert_train.evaluation.encoding import Encode, encode_distinct
+from sbert_train.evaluation.encoding import Classify, Encode, encode_distinct
 from sbert_train.evaluation.metrics import RANKING_METRICS, Array, is_collapsed, ranking_values
 from sbert_train.evaluation.nearest import nearest
+from sbert_train.evaluation.relevance import judgements
 from sbert_train.evaluation.results import TaskResult
 from sbert_train.evaluation.roles import fingerprint, require_roles
 from sbert_train.evaluation.samples import QuerySample
@@ -36,6 +36,7 @@ class RetrievalTask:
     kind: ClassVar[str] = "retrieval"
     roles: ClassVar[tuple[str, ...]] = ("anchor", "positive")
     primary_metric: ClassVar[str] = "ndcg@10"
+    uses_classifier: ClassVar[bool] = False
 
     def __init__(self, name: str, rows: Dataset) -> None:
         """Take the rows; DataError if a role is missing, a label is unknown, or nothing can be ranked."""
@@ -43,23 +44,11 @@ class RetrievalTask:
         self.name = name
         corpus: dict[str, int] = {}
         relevant: dict[str, set[int]] = {}
-        for anchor, positive, negatives, label in _examples(rows):
-            if label not in (0, 1):
-                raise DataError(
-                    f"eval set {name!r}: expected label 1 (relevant) or 0 (not), found {label!r}; "
-                    "filter such rows with `where`"
-                )
+        for anchor, text, is_relevant in judgements(rows, task=name):
             found = relevant.setdefault(anchor, set())
-            position = corpus.setdefault(positive, len(corpus))
-            if label:
+            position = corpus.setdefault(text, len(corpus))
+            if is_relevant:
                 found.add(position)
-            if isinstance(negatives, str):
-                raise DataError(
-                    f"eval set {name!r}: expected a list of texts as negative, found the text "
-                    f"{negatives[:40]!r}; put it into a list"
-                )
-            for negative in negatives:
-                corpus.setdefault(negative, len(corpus))
         self.corpus = list(corpus)
         self.queries = [query for query, found in relevant.items() if found]
         self.without_relevant = len(relevant) - len(self.queries)
@@ -76,7 +65,7 @@ class RetrievalTask:
         self.relevant = [sorted(relevant[query]) for query in self.queries]
         self.fingerprint = fingerprint(self.queries, self.corpus, self.relevant)
 
-    def evaluate(self, encode: Encode) -> TaskResult:
+    def evaluate(self, encode: Encode, classify: Classify | None = None) -> TaskResult:
         """Embed, search and score; EvaluationError, naming the set, if the embeddings can rank nothing."""
         try:
             queries = encode_distinct(encode, self.queries, "anchor")
@@ -112,10 +101,3 @@ class RetrievalTask:
         size = len(self.corpus)
         keys = [query * size + text for query, found in enumerate(self.relevant) for text in found]
         return np.isin(ranking + np.arange(len(ranking))[:, None] * size, keys)
-
-
-def _examples(rows: Dataset) -> Iterator[tuple[str, str, list[str], int]]:
-    """(anchor, positive, negatives, label) of each row, where no negative is [] and no label is 1."""
-    negatives = rows["negative"][:] if "negative" in rows.column_names else [[]] * len(rows)
-    labels = rows["label"][:] if "label" in rows.column_names else [1] * len(rows)
-    return zip(rows["anchor"][:], rows["positive"][:], negatives, labels, strict=True)

@@ -11,7 +11,10 @@ from typing import Protocol
 
 import numpy as np
 
-from sbert_train.evaluation.metrics import CONSTANT_VALUES, CORRELATION_METRICS, Floats
+from sbert_train.evaluation.classes import CLASS_METRICS
+from sbert_train.evaluation.clusters import CLUSTER_METRICS, agreement
+from sbert_train.evaluation.metrics import CONSTANT_VALUES, CORRELATION_METRICS, Array, Floats
+from sbert_train.evaluation.thresholds import THRESHOLD_FIGURES, THRESHOLD_METRICS, cut
 
 
 class Sample(Protocol):
@@ -61,6 +64,61 @@ class PairSample:
             predictions = CENTRED[correlation](self.similarities[similarity], counts)
             figures.append(_correlation(predictions, gold[correlation], counts))
         return np.stack(figures, axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class BinarySample:
+    """Labels (N,) of 0 and 1 and similarities by name, each (N,): a metric tells the labels apart by a threshold."""
+
+    labels: Array
+    similarities: Mapping[str, Floats]
+
+    @property
+    def size(self) -> int:
+        return len(self.labels)
+
+    def resampled(self, metrics: Sequence[str], counts: Floats) -> Floats:
+        """See Sample; average precision and F1 are undefined where no pair with label 1 was drawn."""
+        wanted = [THRESHOLD_METRICS[metric] for metric in metrics]
+        figures = {}
+        for similarity in dict.fromkeys(similarity for _, similarity in wanted):
+            cuts = cut(self.similarities[similarity], self.labels, counts)
+            for figure in (figure for figure, of in wanted if of == similarity):
+                figures[figure, similarity] = THRESHOLD_FIGURES[figure](cuts)
+        return np.stack([figures[one] for one in wanted], axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class ClassSample:
+    """Classes (N,) and predicted classes (N,)."""
+
+    gold: Array
+    predicted: Array
+
+    @property
+    def size(self) -> int:
+        return len(self.gold)
+
+    def resampled(self, metrics: Sequence[str], counts: Floats) -> Floats:
+        """See Sample; always defined."""
+        return np.stack([CLASS_METRICS[name](self.gold, self.predicted, counts) for name in metrics], axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class ClusterSample:
+    """Labels (N,) and clusters (N,): the clusters stay, whatever texts are drawn."""
+
+    labels: Array
+    clusters: Array
+
+    @property
+    def size(self) -> int:
+        return len(self.labels)
+
+    def resampled(self, metrics: Sequence[str], counts: Floats) -> Floats:
+        """See Sample; always defined."""
+        found = agreement(self.labels, self.clusters, counts)
+        return np.stack([CLUSTER_METRICS[name](found) for name in metrics], axis=1)
 
 
 def centred_values(values: Floats, counts: Floats) -> Floats:

@@ -11,7 +11,7 @@ from transformers import EvalPrediction
 
 from sbert_train.errors import DataError, EvaluationError
 from sbert_train.evaluation.correlation import compute_metrics
-from sbert_train.evaluation.encoding import Encode, encode_distinct
+from sbert_train.evaluation.encoding import Classify, Encode, encode_distinct
 from sbert_train.evaluation.metrics import is_constant, pair_similarities
 from sbert_train.evaluation.results import TaskResult
 from sbert_train.evaluation.roles import fingerprint, require_roles
@@ -27,6 +27,7 @@ class StsTask:
     kind: ClassVar[str] = "sts"
     roles: ClassVar[tuple[str, ...]] = ("sentence1", "sentence2", "score")
     primary_metric: ClassVar[str] = "spearman_cosine"
+    uses_classifier: ClassVar[bool] = False
 
     def __init__(self, name: str, rows: Dataset) -> None:
         """Take the rows; DataError if a role is missing, or the scores can rank nothing."""
@@ -48,7 +49,7 @@ class StsTask:
             )
         self.fingerprint = fingerprint(self.sentence1, self.sentence2, self.gold.tolist())
 
-    def evaluate(self, encode: Encode) -> TaskResult:
+    def evaluate(self, encode: Encode, classify: Classify | None = None) -> TaskResult:
         """Embed both sides in their roles and correlate; EvaluationError, naming the set, if undefined."""
         try:
             pair = (

@@ -14,8 +14,16 @@ from sbert_train.model.head import TwoHeads
 
 TAGS = ["sentence-transformers", "feature-extraction", "sentence-similarity"]
 
-HUB_TASKS = {"sts": "semantic-similarity", "retrieval": "information-retrieval"}
-"""Kind of our task -> the Hub's name of it."""
+HUB_TASKS = {
+    "sts": "semantic-similarity",
+    "retrieval": "information-retrieval",
+    "pair_classification": "binary-classification",
+    "triplet": "triplet",
+    "reranking": "reranking",
+    "nli": "label-accuracy",
+    "clustering": "clustering",
+}
+"""Kind of our task -> the name of it that sentence-transformers gives the Hub."""
 
 PLACE = "path/or/id/of/this/model"
 """What stands for the model in the card's code."""

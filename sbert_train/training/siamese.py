@@ -7,6 +7,8 @@ from typing import Any
 from torch import Tensor, nn
 
 from sbert_train.data.batch import TextBatch
+from sbert_train.evaluation.classifier import classify_with
+from sbert_train.evaluation.encoding import Classify
 from sbert_train.model.encoder import SentenceEncoder
 from sbert_train.objectives.embeddings import RoleEmbeddings
 from sbert_train.objectives.registry import Objective
@@ -33,6 +35,11 @@ class SiameseModel(nn.Module):
         """The classifier of a softmax objective: of the largest dimension, where it is a Matryoshka loss."""
         found = [module for module in self.objectives.modules() if isinstance(module, SoftmaxClassifier)]
         return max(found, key=lambda one: one.dimension, default=None)
+
+    @property
+    def classify(self) -> Classify | None:
+        """The classifier as tasks ask it; None where there is none."""
+        return None if self.classifier is None else classify_with(self.classifier)
 
     def save(self, folder: Path) -> None:
         """Write the encoder, and beside it the classifier where there is one."""

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from accelerate.utils import gather_object
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 from torch.utils.data import DataLoader
 from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArguments
 
@@ -14,6 +14,7 @@ from sbert_train.data.batch import TextBatch
 from sbert_train.data.collator import Row, collate
 from sbert_train.data.mixing import MixedBatches
 from sbert_train.data.rows import MixedRows
+from sbert_train.evaluation.dimensions import evaluate_tasks
 from sbert_train.evaluation.tasks import Task, TaskResult
 from sbert_train.training.siamese import SiameseModel
 from sbert_train.training.vectors import FrozenTexts
@@ -84,6 +85,10 @@ class SentenceTrainer(Trainer):
         loss, vectors = model(batch)
         return (loss, vectors) if return_outputs else loss
 
+    def get_decay_parameter_names(self, model: nn.Module) -> list[str]:
+        """Trainer's choice of weights that decay, but for a learnt scale: decay would draw it to 1."""
+        return [name for name in super().get_decay_parameter_names(model) if not name.endswith("log_scale")]
+
     def get_train_dataloader(self) -> DataLoader[Any]:
         """Batches in the order of `self.batches`, prepared by accelerate so that they can be resumed and shared out."""
         loader = DataLoader(
@@ -117,7 +122,7 @@ class SentenceTrainer(Trainer):
 
     def run_tasks(self) -> dict[str, TaskResult]:
         """The result of each task for the encoder as it is now; the same on every process."""
-        return {task.name: task.evaluate(self._encode) for task in self.tasks}
+        return evaluate_tasks(self.tasks, self._encode, dims=self.dims, classify=self.siamese.classify)
 
     def _encode(self, texts: Sequence[str], role: str) -> NDArray[np.float32]:
         """(N, D): each process encodes its share of the texts, and all of them get the whole."""

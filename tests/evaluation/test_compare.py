@@ -98,7 +98,9 @@ def test_json_has_the_documented_keys_and_plain_values(
     }
     similar, search = written["tasks"]
     keys = ["task", "kind", "primary_metric", "n", "unit", "details", "fingerprint", "scores", "differences"]
+    keys.append("decisions")
     assert list(similar) == list(search) == keys
+    assert similar["decisions"] == {}
     for key in keys:
         assert key in (Comparison.to_json.__doc__ or "")
     assert search["details"] == {"queries": 20, "corpus": 20, "queries_without_relevant": 0}
@@ -107,6 +109,18 @@ def test_json_has_the_documented_keys_and_plain_values(
     assert figure["value"] == after["search"].metrics["ndcg@10"]
     assert list(search["differences"]) == ["b"]
     assert list(search["differences"]["b"]["map@100"]) == ["value", "low", "high", "resamples"]
+
+
+def test_each_model_has_the_decisions_behind_its_figures(hashed: Encode) -> None:
+    rows = Dataset.from_dict({"sentence1": TEXTS[:20], "sentence2": TEXTS[20:], "label": [0, 1] * 10})
+    task = make_task("pair_classification", "same", rows)
+    results = {
+        "a": {"same": task.evaluate(hashed)},
+        "b": {"same": task.evaluate(lambda texts, role: -(hashed(texts, role) ** 3))},
+    }
+    found = json.loads(json.dumps(compare(results, resamples=50).to_json()))["tasks"][0]["decisions"]
+    assert found == {name: dict(of["same"].decisions) for name, of in results.items()}
+    assert found["a"]["f1_dot"] != found["b"]["f1_dot"]  # premise: they are the models' own
 
 
 @pytest.mark.parametrize("results", [{}, {"a": {}}])

@@ -7,9 +7,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from sklearn.metrics import (
+    accuracy_score,
+    average_precision_score,
+    f1_score,
+    homogeneity_completeness_v_measure,
+)
 
 from sbert_train.evaluation.metrics import CORRELATION_METRICS, RANKING_METRICS, SIMILARITIES, Array
-from sbert_train.evaluation.samples import PairSample, QuerySample
+from sbert_train.evaluation.samples import BinarySample, ClassSample, ClusterSample, PairSample, QuerySample
+from sbert_train.evaluation.thresholds import THRESHOLD_METRICS
+from tests.evaluation.plainly import best_by_threshold
 
 
 def pair_sample(seed: int, n: int, distinct: int) -> PairSample:
@@ -66,3 +74,63 @@ def test_means_from_counts_equal_the_means_of_the_drawn_queries() -> None:
     found = QuerySample(values).resampled(list(values), counts)
     expected = np.stack([values[name][indices].mean(axis=1) for name in values], axis=1)
     assert found == pytest.approx(expected)
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 10_000), n=st.integers(2, 12), distinct=st.integers(1, 20))
+def test_threshold_figures_from_counts_equal_those_of_the_drawn_pairs(
+    seed: int, n: int, distinct: int
+) -> None:
+    generator = np.random.default_rng(seed)
+    labels = generator.integers(0, 2, n)
+    similarities = {name: generator.integers(0, distinct, n) / 7 for name in SIMILARITIES}
+    indices, counts = drawn(seed, 6, n)
+    names = list(THRESHOLD_METRICS)
+    found = BinarySample(labels, similarities).resampled(names, counts)
+    for row, index in enumerate(indices):
+        for column, metric in enumerate(names):
+            figure, similarity = THRESHOLD_METRICS[metric]
+            scores, gold = similarities[similarity][index], labels[index]
+            if figure == "accuracy":
+                expected = best_by_threshold(scores, gold).accuracy
+            elif not gold.any():
+                expected = np.nan
+            elif figure == "f1":
+                expected = best_by_threshold(scores, gold).f1
+            else:
+                expected = average_precision_score(gold, scores)
+            assert found[row, column] == pytest.approx(expected, nan_ok=True)
+
+
+def test_metrics_come_in_the_order_in_which_they_are_asked_for() -> None:
+    generator = np.random.default_rng(0)
+    labels = generator.integers(0, 2, 30)
+    sample = BinarySample(labels, {name: generator.random(30) for name in SIMILARITIES})
+    names, once = list(THRESHOLD_METRICS), np.ones((1, 30))
+    figures = sample.resampled(names, once)[0]
+    assert len(set(figures)) > 6  # premise: they differ
+    assert sample.resampled(names[::-1], once)[0].tolist() == figures[::-1].tolist()
+    assert sample.resampled(["f1_dot"], once)[0] == figures[names.index("f1_dot")]
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 10_000), n=st.integers(2, 12), classes=st.integers(2, 5))
+def test_class_figures_from_counts_equal_sklearn_on_the_drawn_pairs(seed: int, n: int, classes: int) -> None:
+    gold, predicted = np.random.default_rng(seed).integers(0, classes, (2, n))
+    indices, counts = drawn(seed, 6, n)
+    found = ClassSample(gold, predicted).resampled(["macro_f1", "accuracy"], counts)
+    for row, index in enumerate(indices):
+        macro = f1_score(gold[index], predicted[index], average="macro", zero_division=0)
+        assert found[row] == pytest.approx([macro, accuracy_score(gold[index], predicted[index])])
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 10_000), n=st.integers(2, 14), groups=st.integers(1, 5))
+def test_cluster_figures_from_counts_equal_sklearn_on_the_drawn_texts(seed: int, n: int, groups: int) -> None:
+    labels, clusters = np.random.default_rng(seed).integers(0, groups, (2, n))
+    indices, counts = drawn(seed, 6, n)
+    names = ["homogeneity", "completeness", "v_measure"]
+    found = ClusterSample(labels, clusters).resampled(names, counts)
+    for row, index in enumerate(indices):
+        expected = homogeneity_completeness_v_measure(labels[index], clusters[index])
+        assert found[row] == pytest.approx(expected, abs=1e-9)
