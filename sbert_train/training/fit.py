@@ -75,7 +75,8 @@ def fit(config: RunConfig, *, overwrite: bool = False, say: Say = print) -> FitR
     first_rows = data.rows.__getitems__(next(iter(data.batches)))
     if frozen is None:
         encoder.choose_way(collate(first_rows[:_TRIED_ROWS]).to(args.device), config.engine.packing)
-    model = SiameseModel(encoder, build_objectives(objectives, encoder, data.classes))
+    losses = build_objectives(objectives, encoder, data.classes)
+    model = SiameseModel(encoder, losses, frozen=frozen is not None)
     classifier = model.restore_classifier(base_folder(config))
     if first:
         folder.begin(config_text)

@@ -64,9 +64,10 @@ def _shape(encoder: SentenceEncoder) -> str:
 
 
 def _trained(model: SiameseModel) -> str:
-    trained = _count(p.numel() for p in model.parameters() if p.requires_grad)
+    weights = [*model.encoder.parameters(), *model.objectives.parameters()]
+    trained = _count(p.numel() for p in weights if p.requires_grad)
     adapters = "" if model.encoder.adapters is None else f": {model.encoder.adapters}"
-    return f"{trained} of {_count(p.numel() for p in model.parameters())} are trained{adapters}"
+    return f"{trained} of {_count(p.numel() for p in weights)} are trained{adapters}"
 
 
 def _count(sizes: Iterable[int]) -> str:

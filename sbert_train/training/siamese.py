@@ -19,14 +19,26 @@ class SiameseModel(nn.Module):
     """A batch of texts -> its loss. As one module, so that the weights of an objective (a classifier, a scale) are
     optimised, saved in checkpoints, loaded again and shared out over processes with those of the encoder."""
 
-    def __init__(self, encoder: SentenceEncoder, objectives: Sequence[Objective]) -> None:
+    encoder: SentenceEncoder
+
+    def __init__(
+        self, encoder: SentenceEncoder, objectives: Sequence[Objective], *, frozen: bool = False
+    ) -> None:
+        """Put them together.
+
+        Args:
+            frozen: batches bring the pooled vectors of a frozen backbone, so that of the encoder only the head is run.
+                It alone is a part of this module then: what neither trains nor runs needs no place in a checkpoint, and
+                no look at each step.
+        """
         super().__init__()
-        self.encoder = encoder
+        self.__dict__["encoder"] = encoder  # not as a part, which `weights` is
+        self.weights = encoder.head if frozen else encoder
         self.objectives = nn.ModuleList(objectives)
 
     def forward(self, batch: TextBatch) -> tuple[Tensor, dict[str, Tensor]]:
         """The scalar loss of a batch, by the objective of its rows, and its embeddings by role."""
-        vectors = self.encoder(batch)
+        vectors: dict[str, Tensor] = self.encoder(batch)
         loss: Tensor = self.objectives[batch.objective](RoleEmbeddings.of(batch, vectors))
         return loss, vectors
 

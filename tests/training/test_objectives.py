@@ -11,6 +11,7 @@ from safetensors.torch import load_file
 
 from sbert_train.data.collator import collate
 from sbert_train.errors import ConfigError, DataError
+from sbert_train.evaluation.models import evaluate_models
 from sbert_train.model.encoder import SentenceEncoder
 from sbert_train.objectives.registry import OBJECTIVES
 from sbert_train.objectives.softmax import CLASSIFIER, load_classifier
@@ -18,11 +19,20 @@ from sbert_train.training import fit as fit_module
 from sbert_train.training.arguments import training_arguments
 from sbert_train.training.data import load_training_data
 from sbert_train.training.objectives import build_objectives, run_objectives
-from sbert_train.training.prepare import load_encoder
+from sbert_train.training.prepare import load_encoder, load_tasks
 from sbert_train.training.siamese import SiameseModel
 from sbert_train.training.trainer import SentenceTrainer
 from tests.tiny import make_encoder
-from tests.training.runs import config, losses, run, sentences, without_dropout, write_csv, write_triplets
+from tests.training.runs import (
+    config,
+    log_of,
+    losses,
+    run,
+    sentences,
+    without_dropout,
+    write_csv,
+    write_triplets,
+)
 
 SHORT = {"max_steps": 2}
 
@@ -232,6 +242,8 @@ def test_a_frozen_backbone_runs_once_and_the_head_trains_as_if_it_ran_each_time(
         SentenceEncoder.load(result.folder.model).encode(texts, role="anchor"),
         atol=1e-4,
     )
+    checkpoint = result.folder.checkpoints / "checkpoint-12" / "model.safetensors"
+    assert set(load_file(checkpoint)) == {"weights.0.linear.weight", "weights.0.linear.bias"}
     frozen, before = (load_file(folder / "model.safetensors") for folder in (result.folder.model, base))
     assert all(torch.equal(frozen[name], before[name]) for name in before)
 
@@ -385,3 +397,52 @@ def test_labels_of_minus_one_and_one_are_targets_of_a_regression(tmp_path: Path,
         drop_last=False,
     )
     assert collate(found.rows.__getitems__([0, 1])).labels.tolist() == [0, 1]  # type: ignore[union-attr]
+
+
+def test_a_run_is_evaluated_by_its_classifier(tmp_path: Path, tiny_model: Path) -> None:
+    blocks = block_for("softmax", tmp_path, tiny_model)
+    blocks["data"]["eval"] = [{"name": "nli", "source": str(write_nli(tmp_path)), "task": "nli"}]
+    result, _ = run(tmp_path, tiny_model, **blocks, train={"num_train_epochs": 30, "learning_rate": 5e-3})
+    (task,) = json.loads(result.folder.report.read_text())["evaluation"]["tasks"]
+    before, after = (task["scores"][name]["accuracy"]["value"] for name in ("before", "after"))
+    assert before < 0.7 < after, "it learns its own training set"
+    (again,) = evaluate_models(
+        [str(result.folder.model)], load_tasks(config(tmp_path, tiny_model, **blocks).data.eval)[1]
+    ).tasks
+    assert again.scores[str(result.folder.model)]["accuracy"].value == after, (
+        "what is saved is what was judged"
+    )
+
+
+def test_a_matryoshka_run_is_evaluated_at_each_of_its_dimensions(tmp_path: Path, tiny_model: Path) -> None:
+    result, _ = run(
+        tmp_path,
+        tiny_model,
+        objective={"name": "in_batch_negatives", "matryoshka_dims": [32, 16, 4]},
+        train={"metric_for_best_model": "eval_pairs_dim4_spearman_cosine", "num_train_epochs": 2},
+    )
+    report = json.loads(result.folder.report.read_text())
+    assert [task["task"] for task in report["evaluation"]["tasks"]] == ["pairs", "pairs_dim16", "pairs_dim4"]
+    logged = [entry for entry in log_of(result) if "eval_pairs_dim4_spearman_cosine" in entry]
+    best = max(logged, key=lambda entry: entry["eval_pairs_dim4_spearman_cosine"])
+    assert report["training"]["best_step"] == best["step"], "any of them can choose the checkpoint"
+
+
+def test_a_learnt_scale_moves_and_does_not_decay(tmp_path: Path, tiny_model: Path) -> None:
+    settings = config(
+        tmp_path,
+        tiny_model,
+        data={"train": [{"source": str(write_triplets(tmp_path))}]},
+        objective={"name": "in_batch_negatives", "temperature": 0.1, "learnable_scale": True},
+        train={"weight_decay": 0.1, "num_train_epochs": 1},
+    )
+    trainer = trainer_of(settings)
+    (scale,) = trainer.siamese.objectives.parameters()
+    started = float(scale.detach().exp())
+    assert started == pytest.approx(10)
+    trainer.train()
+    assert abs(float(scale.detach().exp()) - started) > 1e-3
+    optimizer = trainer.optimizer
+    assert optimizer is not None
+    decays = {id(one): group["weight_decay"] for group in optimizer.param_groups for one in group["params"]}
+    assert decays[id(scale)] == 0 and 0.1 in decays.values()
