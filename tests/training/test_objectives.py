@@ -1,6 +1,9 @@
 """Every objective trains from a configuration: alone, beside others, with weights of its own that are never lost."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +12,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from sbert_train.config import dump_config
 from sbert_train.data.collator import collate
 from sbert_train.errors import ConfigError, DataError
 from sbert_train.evaluation.models import evaluate_models
@@ -446,3 +450,33 @@ def test_a_learnt_scale_moves_and_does_not_decay(tmp_path: Path, tiny_model: Pat
     assert optimizer is not None
     decays = {id(one): group["weight_decay"] for group in optimizer.param_groups for one in group["params"]}
     assert decays[id(scale)] == 0 and 0.1 in decays.values()
+
+
+@pytest.mark.slow
+def test_two_processes_train_several_objectives_as_one(tmp_path: Path, tiny_model: Path) -> None:
+    """The classifier has no gradient in the steps of the other set, for which the processes must not wait."""
+    base = without_dropout(tiny_model, tmp_path)
+    scored = block_for("cosine_regression", tmp_path, base)["data"]["train"][0]
+    nli = {"source": str(write_nli(tmp_path)), "objective": {"name": "softmax"}}
+    blocks: dict[str, Any] = {
+        "data": {"train": [nli, scored]},
+        "objective": {"name": "cosine_regression"},
+        "model": {"base": str(base), "head": {"dim": 16, "shared": False}},
+    }
+    one, _ = run(tmp_path, base, **blocks, train={"per_device_train_batch_size": 8})
+    half = config(
+        tmp_path, base, **blocks, output_dir=str(tmp_path / "two"), train={"per_device_train_batch_size": 4}
+    )
+    (tmp_path / "two.yaml").write_text(dump_config(half))
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    command += ["-m", "sbert_train", "fit", "--config", str(tmp_path / "two.yaml")]
+    environment = {**os.environ, "HF_DATASETS_CACHE": str(tmp_path / "cache")}
+    finished = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=200)
+    assert finished.returncode == 0, finished.stderr
+    entries = [json.loads(line) for line in (tmp_path / "two" / "log.jsonl").read_text().splitlines()]
+    assert [entry["loss"] for entry in entries if "loss" in entry] == pytest.approx(losses(one), rel=1e-3)
+    together, alone = (
+        load_classifier(folder / "model" / CLASSIFIER).linear.weight
+        for folder in (tmp_path / "two", one.folder.root)
+    )
+    torch.testing.assert_close(together, alone, atol=1e-4, rtol=0)
