@@ -48,14 +48,14 @@ CLUSTER_METRICS: Mapping[str, Callable[[Agreement], Floats]] = {
 
 
 def _entropy(groups: Array, counts: Floats) -> Floats:
-    """Entropy of the groups (N,) in nats, (R,); exactly 0 where all that was drawn is of one group."""
+    """Entropy of the groups (N,) in nats, (R,); exactly 0 where all that was drawn is of one group, whose share is 1."""
     order = np.argsort(groups, kind="stable")
     ranked = groups[order]
     starts = np.flatnonzero(np.append(True, ranked[1:] != ranked[:-1]))
     drawn = np.add.reduceat(counts[:, order], starts, axis=1)  # (R, G)
     shares = drawn / drawn.sum(axis=1, keepdims=True)
     entropies: Floats = -xlogy(shares, shares).sum(axis=1)
-    return np.where(np.count_nonzero(drawn, axis=1) > 1, entropies, 0.0)
+    return entropies
 
 
 def _share(shared: Floats, whole: Floats) -> Floats:

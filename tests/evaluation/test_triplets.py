@@ -60,6 +60,19 @@ def test_each_of_several_negatives_makes_a_triplet_and_a_row_is_drawn_as_one(at_
     assert result.sample.resampled(["accuracy_cosine"], counts)[:, 0] == pytest.approx([2 / 3, 1, 5 / 6])
 
 
+def test_figures_of_several_negatives_equal_a_plain_loop(hashed: Any) -> None:
+    anchors, positives = [f"q{row}" for row in range(20)], [f"p{row}" for row in range(20)]
+    negatives = [[f"n{row}", f"m{row}"] for row in range(20)]
+    rows = Dataset.from_dict({"anchor": anchors, "positive": positives, "negative": negatives})
+    won = []
+    for anchor, positive, others in zip(anchors, positives, negatives, strict=True):
+        a, p = hashed([anchor, positive], "")
+        won += [np.linalg.norm(a - p) < np.linalg.norm(a - n) for n in hashed(others, "")]
+    assert 0 < np.mean(won) < 1  # premise
+    result = TripletTask("many", rows).evaluate(hashed)
+    assert result.metrics["accuracy_euclidean"] == pytest.approx(np.mean(won))
+
+
 def test_one_anchor_with_one_positive_may_have_all_the_negatives(at_angles: Angles) -> None:
     rows = {"anchor": ["q"] * 2, "positive": ["a"] * 2, "negative": [["b"], ["c"]]}
     assert TripletTask("tiny", Dataset.from_dict(rows)).evaluate(at_angles(ANGLES)).primary == 1.0
