@@ -51,7 +51,6 @@ def training_arguments(config: RunConfig, **forced: Any) -> TrainingArguments:
         **TRAIN_DEFAULTS,
         **_when(config, given),
         **_hardware(config, given, problems),
-        **_parallel(config),
         **given,
     }
     problems += _misfits(config, values)
@@ -215,13 +214,6 @@ def _hardware(config: RunConfig, given: Mapping[str, Any], problems: list[str]) 
     return values | (
         {"ddp_backend": "gloo"} if use_cpu else {}
     )  # accelerate would take MPI where there is one
-
-
-def _parallel(config: RunConfig) -> dict[str, Any]:
-    """Whether processes that share a step must look for weights that it does not use."""
-    several = any(one != config.objectives[0] for one in config.objectives)
-    two_heads = config.model.head is not None and not config.model.head.shared
-    return {"ddp_find_unused_parameters": True} if several or two_heads else {}
 
 
 def _misfits(config: RunConfig, values: Mapping[str, Any]) -> list[str]:
