@@ -16,6 +16,7 @@ from sbert_train.export.stage import staged, write_manifest
 from sbert_train.model.encoder import SentenceEncoder
 from sbert_train.model.read_layout import read_layout
 from sbert_train.model.resolve import resolve_model
+from sbert_train.objectives.softmax import CLASSIFIER, load_classifier, save_classifier
 
 Exporter = Callable[[SentenceEncoder, Path, Reference], tuple[str, tuple[Check, ...]]]
 
@@ -35,7 +36,8 @@ def export_model(model: str, output: Path, *, to: str = "sentence-transformers")
 
     Args:
         model: folder, Hub id, or package://module/folder.
-        output: a folder that is new, empty, or an export that nobody has added to; it is there whole or not at all.
+        output: a folder that is new, empty, or an export that nobody has added to; it is there whole or not at all. A
+            classifier beside the model goes with it.
 
     Raises:
         ExportError: the format is unknown, its packages are missing, it cannot hold two heads, `output` is in use, or
@@ -55,6 +57,8 @@ def export_model(model: str, output: Path, *, to: str = "sentence-transformers")
         for name in CARRIED:
             if (source / name).is_file():
                 shutil.copyfile(source / name, stage / name)
+        if (source / CLASSIFIER).is_dir():
+            save_classifier(load_classifier(source / CLASSIFIER), stage / CLASSIFIER)
         size = (stage / main_file).stat().st_size
         figures = {check.reader: dict(check.figures) for check in checks}
         write_manifest(stage, {"sbert_train": __version__, "model": model, "to": to, "checks": figures})

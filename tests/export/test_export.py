@@ -1,6 +1,7 @@
 """What is exported equals the model, as fresh processes read it; what does not is not left behind."""
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -20,6 +21,7 @@ from sbert_train.export.reference import TOLERANCE, Reference, require_equal, ta
 from sbert_train.model.encoder import SentenceEncoder
 from sbert_train.model.head import HeadSpec, make_head
 from sbert_train.model.read_layout import read_layout
+from sbert_train.objectives.softmax import CLASSIFIER, SoftmaxClassifier, load_classifier, save_classifier
 from tests.tiny import make_encoder
 
 Embeddings = NDArray[np.float32]
@@ -264,3 +266,20 @@ def test_a_place_in_use_is_found_before_the_model_is_loaded(
 
 def test_the_exporters_are_those_of_the_contract() -> None:
     assert list(EXPORTERS) == ["sentence-transformers", "onnx", "onnx-int8"]
+
+
+def test_a_classifier_goes_with_its_model_and_is_in_nobodys_way(
+    model: Path, tmp_path: Path, quick: None
+) -> None:
+    source = shutil.copytree(model, tmp_path / "model")
+    classifier = SoftmaxClassifier(12, 3)
+    save_classifier(classifier, source / CLASSIFIER)
+    export_model(str(source), tmp_path / "out")
+    found = load_classifier(tmp_path / "out" / CLASSIFIER)
+    assert torch.equal(found.linear.weight, classifier.linear.weight)
+    texts = ["the cat saw the dog"]
+    np.testing.assert_allclose(
+        SentenceTransformer(str(tmp_path / "out"), device="cpu").encode(texts),
+        SentenceEncoder.load(source).encode(texts),
+        atol=1e-5,
+    )
