@@ -1,0 +1,106 @@
+"""The classifier of a softmax objective is trained, kept, restored and judged with its model."""
+
+import json
+from pathlib import Path
+
+import torch
+from safetensors.torch import load_file
+
+from sbert_train.evaluation.models import evaluate_models
+from sbert_train.objectives.softmax import CLASSIFIER, load_classifier
+from sbert_train.training.prepare import load_tasks
+from tests.training.objective_runs import SHORT, block_for, trainer_of, write_nli
+from tests.training.runs import (
+    config,
+    run,
+    sentences,
+    write_csv,
+)
+
+
+def test_a_resumed_classifier_is_the_one_that_was_interrupted(tmp_path: Path, tiny_model: Path) -> None:
+    """sentence-transformers loses it: its loss is no part of the model that a checkpoint holds."""
+    settings = config(
+        tmp_path,
+        tiny_model,
+        **block_for("softmax", tmp_path, tiny_model),
+        train={"num_train_epochs": 2, "save_strategy": "steps", "save_steps": 2},
+    )
+    whole = trainer_of(settings)
+    whole.train()
+    checkpoint = Path(str(whole.args.output_dir)) / "checkpoint-4"
+    begun = trainer_of(settings).siamese.classifier
+    assert begun is not None and whole.siamese.classifier is not None
+    resumed = trainer_of(settings)
+    resumed.train(resume_from_checkpoint=str(checkpoint))
+    assert resumed.state.global_step == whole.state.global_step == 6
+    expected = whole.siamese.state_dict()
+    assert [
+        name for name, found in resumed.siamese.state_dict().items() if not torch.equal(found, expected[name])
+    ] == []
+    assert not torch.equal(whole.siamese.classifier.linear.weight, begun.linear.weight), "training moved it"
+    saved = load_file(checkpoint / "model.safetensors")["objectives.0.loss.linear.weight"]
+    assert not torch.equal(saved, whole.siamese.classifier.linear.weight), (
+        "and went on moving it after the checkpoint"
+    )
+
+
+def test_the_classifier_of_the_best_checkpoint_is_kept(tmp_path: Path, tiny_model: Path) -> None:
+    blocks = block_for("softmax", tmp_path, tiny_model)
+    scored = [(*row[:2], row[3]) for row in sentences(24, seed=100)]
+    file = write_csv(tmp_path / "dev.csv", ("sentence1", "sentence2", "score"), scored)
+    blocks["data"]["eval"] = [{"source": str(file), "task": "sts"}]
+    # What counts as best is turned round where need be, so that it is not the last one.
+    for better in (True, False):
+        train = {
+            "num_train_epochs": 4,
+            "greater_is_better": better,
+            "learning_rate": 3e-3,
+            "save_total_limit": 9,
+        }
+        result, _ = run(
+            tmp_path, tiny_model, **blocks, train=train, output_dir=str(tmp_path / f"run{better}")
+        )
+        best = json.loads(result.folder.report.read_text())["training"]["best_step"]
+        if best < 12:
+            break
+    assert best < 12
+    saved = load_file(result.folder.checkpoints / f"checkpoint-{best}" / "model.safetensors")
+    kept = load_classifier(result.folder.model / CLASSIFIER)
+    assert torch.equal(kept.linear.weight, saved["objectives.0.loss.linear.weight"])
+    last = load_file(result.folder.checkpoints / "checkpoint-12" / "model.safetensors")
+    assert not torch.equal(kept.linear.weight, last["objectives.0.loss.linear.weight"])
+
+
+def test_a_run_from_a_model_with_a_classifier_takes_it_up(tmp_path: Path, tiny_model: Path) -> None:
+    blocks = block_for("softmax", tmp_path, tiny_model)
+    first, lines = run(tmp_path, tiny_model, **blocks, train=SHORT)
+    assert "classifier new, of 3 classes" in lines
+    nowhere = {"max_steps": 1, "learning_rate": 1e-12}
+    second, lines = run(
+        tmp_path, first.folder.model, **blocks, train=nowhere, output_dir=str(tmp_path / "second")
+    )
+    assert "classifier of 3 classes, that of the base" in lines
+    one, other = (
+        load_classifier(result.folder.model / CLASSIFIER).linear.weight for result in (first, second)
+    )
+    torch.testing.assert_close(one, other, atol=1e-6, rtol=0)
+    blocks["objective"]["concat"] = ["u", "v"]
+    _, lines = run(tmp_path, first.folder.model, **blocks, train=SHORT, output_dir=str(tmp_path / "third"))
+    (told,) = [line for line in lines if line.startswith("classifier")]
+    assert told.startswith("classifier new, of 3 classes: the one of the base is another")
+
+
+def test_a_run_is_evaluated_by_its_classifier(tmp_path: Path, tiny_model: Path) -> None:
+    blocks = block_for("softmax", tmp_path, tiny_model)
+    blocks["data"]["eval"] = [{"name": "nli", "source": str(write_nli(tmp_path)), "task": "nli"}]
+    result, _ = run(tmp_path, tiny_model, **blocks, train={"num_train_epochs": 30, "learning_rate": 5e-3})
+    (task,) = json.loads(result.folder.report.read_text())["evaluation"]["tasks"]
+    before, after = (task["scores"][name]["accuracy"]["value"] for name in ("before", "after"))
+    assert before < 0.7 < after, "it learns its own training set"
+    (again,) = evaluate_models(
+        [str(result.folder.model)], load_tasks(config(tmp_path, tiny_model, **blocks).data.eval)[1]
+    ).tasks
+    assert again.scores[str(result.folder.model)]["accuracy"].value == after, (
+        "what is saved is what was judged"
+    )
