@@ -48,7 +48,7 @@ CLUSTER_METRICS: Mapping[str, Callable[[Agreement], Floats]] = {
 
 
 def _entropy(groups: Array, counts: Floats) -> Floats:
-    """Entropy of the groups (N,) in nats, (R,); exactly 0 where all that was drawn is of one group."""
+    """Entropy of the groups (N,) in nats, (R,); exactly 0 where all that was drawn is of one group: its share is 1."""
     order = np.argsort(groups, kind="stable")
     ranked = groups[order]
     starts = np.flatnonzero(np.append(True, ranked[1:] != ranked[:-1]))

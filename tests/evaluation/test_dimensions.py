@@ -65,6 +65,16 @@ def test_texts_are_encoded_once_for_all_dimensions(hashed: Encode) -> None:
     assert calls == [("anchor", 10), ("positive", 40)]  # those with label 1; all texts
 
 
+def test_a_text_that_has_two_roles_is_encoded_in_both(hashed: Encode) -> None:
+    rows = Dataset.from_dict({"sentence1": TEXTS[:4], "sentence2": TEXTS[:4], "score": [0.0, 1.0, 2.0, 3.0]})
+
+    def encode(texts: Sequence[str], role: str) -> Any:
+        return hashed([role + text for text in texts], role)
+
+    task = make_task("sts", "dev", rows)
+    assert evaluate_at(task, encode, (4,))["dev_dim4"].metrics == task.evaluate(short(encode, 4)).metrics
+
+
 def test_the_model_s_own_dimension_is_the_task_itself(hashed: Encode) -> None:
     assert list(evaluate_at(make_task("sts", "dev", ROWS), hashed, (8, 4, 4))) == ["dev", "dev_dim4"]
 

@@ -52,6 +52,17 @@ def test_a_model_without_prompts_is_given_those_that_eval_is_told(tmp_path: Path
     assert figures(base, prompts=TOLD) == figures(tuned, prompts=TOLD) == figures(tuned)
 
 
+def test_a_negative_is_given_the_prompt_that_is_told_for_a_positive(tmp_path: Path) -> None:
+    columns = {"anchor": [row[0] for row in ROWS], "positive": [row[1] for row in ROWS]}
+    triplets = Dataset.from_dict({**columns, "negative": [[row[2]] for row in ROWS]})
+    task = make_task("triplet", "near", triplets)
+    base, tuned = saved(tmp_path, "base"), saved(tmp_path, "tuned", prompts=NAMED)
+    (found,) = evaluate_models([tuned, base], [task], prompts=TOLD).tasks
+    assert {figure.value for figure in found.differences[base].values()} == {0.0}
+    (own,) = evaluate_models([tuned, base], [task]).tasks
+    assert {figure.value for figure in own.differences[base].values()} != {0.0}  # premise
+
+
 @pytest.mark.parametrize("told", [None, {}])
 def test_told_none_a_model_uses_its_own(tmp_path: Path, told: Any) -> None:
     tuned = saved(tmp_path, "tuned", prompts=NAMED)
@@ -84,6 +95,11 @@ def test_prompts_are_compared_by_their_names(tmp_path: Path) -> None:
     tuned = saved(tmp_path, "tuned", prompts={**NAMED, "sentence1": ""})
     for told in (TOLD, {"anchor": TOLD["anchor"], "negative": TOLD["positive"]}, {**TOLD, "sentence2": ""}):
         assert figures(tuned, prompts=told) == figures(tuned)
+
+
+def test_a_prompt_that_a_model_carries_for_a_role_is_compared_by_its_name_too(tmp_path: Path) -> None:
+    tuned = saved(tmp_path, "tuned", prompts={"anchor": TOLD["anchor"], "document": TOLD["positive"]})
+    assert figures(tuned, prompts=TOLD) == figures(tuned)
 
 
 def test_prompts_that_no_role_asks_for_do_not_count(tmp_path: Path) -> None:
