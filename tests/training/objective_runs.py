@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 
+from sbert_train.config import RunConfig
 from sbert_train.objectives.registry import OBJECTIVES
 from sbert_train.training.arguments import training_arguments
 from sbert_train.training.data import load_training_data
@@ -12,6 +13,7 @@ from sbert_train.training.objectives import build_objectives, run_objectives
 from sbert_train.training.prepare import load_encoder
 from sbert_train.training.siamese import SiameseModel
 from sbert_train.training.trainer import SentenceTrainer
+from sbert_train.training.vectors import FrozenTexts
 from tests.tiny import make_encoder
 from tests.training.runs import (
     sentences,
@@ -54,12 +56,14 @@ def block_for(name: str, folder: Path, base: Path) -> dict[str, Any]:
     return {"data": {"train": [train]}, "objective": objective}
 
 
-def trainer_of(settings: Any, **arguments: Any) -> SentenceTrainer:
+def trainer_of(settings: RunConfig, **arguments: Any) -> SentenceTrainer:
     """The trainer that a run has, without the rest of the run."""
     args = training_arguments(settings, **arguments)
     torch.manual_seed(settings.seed)
     objectives = run_objectives(settings)
     encoder = load_encoder(settings, args.device)
-    data = load_training_data(settings, encoder, objectives, batch_size=8, drop_last=False)
-    model = SiameseModel(encoder, build_objectives(objectives, encoder, data.classes))
-    return SentenceTrainer(model, args, rows=data.rows, batches=data.batches)
+    frozen = FrozenTexts(encoder) if settings.model.freeze == "backbone" else None
+    data = load_training_data(settings, encoder, objectives, batch_size=8, drop_last=False, frozen=frozen)
+    losses = build_objectives(objectives, encoder, data.classes)
+    model = SiameseModel(encoder, losses, frozen=frozen is not None)
+    return SentenceTrainer(model, args, rows=data.rows, batches=data.batches, frozen=frozen)

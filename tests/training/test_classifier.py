@@ -9,40 +9,13 @@ from safetensors.torch import load_file
 from sbert_train.evaluation.models import evaluate_models
 from sbert_train.objectives.softmax import CLASSIFIER, load_classifier
 from sbert_train.training.prepare import load_tasks
-from tests.training.objective_runs import SHORT, block_for, trainer_of, write_nli
+from tests.training.objective_runs import SHORT, block_for, write_nli
 from tests.training.runs import (
     config,
     run,
     sentences,
     write_csv,
 )
-
-
-def test_a_resumed_classifier_is_the_one_that_was_interrupted(tmp_path: Path, tiny_model: Path) -> None:
-    """sentence-transformers loses it: its loss is no part of the model that a checkpoint holds."""
-    settings = config(
-        tmp_path,
-        tiny_model,
-        **block_for("softmax", tmp_path, tiny_model),
-        train={"num_train_epochs": 2, "save_strategy": "steps", "save_steps": 2},
-    )
-    whole = trainer_of(settings)
-    whole.train()
-    checkpoint = Path(str(whole.args.output_dir)) / "checkpoint-4"
-    begun = trainer_of(settings).siamese.classifier
-    assert begun is not None and whole.siamese.classifier is not None
-    resumed = trainer_of(settings)
-    resumed.train(resume_from_checkpoint=str(checkpoint))
-    assert resumed.state.global_step == whole.state.global_step == 6
-    expected = whole.siamese.state_dict()
-    assert [
-        name for name, found in resumed.siamese.state_dict().items() if not torch.equal(found, expected[name])
-    ] == []
-    assert not torch.equal(whole.siamese.classifier.linear.weight, begun.linear.weight), "training moved it"
-    saved = load_file(checkpoint / "model.safetensors")["objectives.0.loss.linear.weight"]
-    assert not torch.equal(saved, whole.siamese.classifier.linear.weight), (
-        "and went on moving it after the checkpoint"
-    )
 
 
 def test_the_classifier_of_the_best_checkpoint_is_kept(tmp_path: Path, tiny_model: Path) -> None:

@@ -1,39 +1,23 @@
 """Runs of models that are more than a backbone and one head."""
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import datasets
 import numpy as np
-import pytest
 import torch
 from sentence_transformers import SentenceTransformer
 
 from sbert_train.model.encoder import SentenceEncoder
-from sbert_train.training.fit import fit
-from tests.training.runs import config
+from tests.training.runs import run
 
 TEXTS = ["the cat saw the dog near the mat", "a bird"]
 
 
-@pytest.fixture(autouse=True)
-def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
-    yield
-
-
-def run(folder: Path, base: Path, **blocks: Any) -> tuple[Path, list[str]]:
-    """The folder of the tuned model, and the plan."""
-    lines: list[str] = []
-    return fit(config(folder, base, **blocks), say=lines.append).folder.model, lines
-
-
 def test_a_run_with_two_heads_trains_both_and_says_so(tmp_path: Path, tiny_model: Path) -> None:
     head = {"dim": 8, "layers": 2, "shared": False}
-    model, lines = run(
+    result, lines = run(
         tmp_path, tiny_model, model={"base": str(tiny_model), "head": head, "freeze": "backbone"}
     )
+    model = result.folder.model
     assert "two heads (query, document) of 2 dense layers, 8 dimensions" in lines[0]
     tuned, theirs = SentenceEncoder.load(model), SentenceTransformer(str(model), device="cpu")
     queries, documents = tuned.encode(TEXTS, role="anchor"), tuned.encode(TEXTS, role="positive")
@@ -49,7 +33,8 @@ def test_a_run_with_adapters_leaves_a_plain_model_in_which_nothing_else_changed(
     tmp_path: Path, tiny_model: Path
 ) -> None:
     block = {"base": str(tiny_model), "lora": {"r": 4, "target_modules": ["query", "value"]}}
-    model, lines = run(tmp_path, tiny_model, model=block, train={"learning_rate": 1e-2})
+    result, lines = run(tmp_path, tiny_model, model=block, train={"learning_rate": 1e-2})
+    model = result.folder.model
     [weights] = [line for line in lines if line.startswith("weights")]
     assert "LoRA of rank 4 in 4 linear layers (query, value: as model.lora.target_modules names" in weights
     tuned, base = SentenceEncoder.load(model), SentenceEncoder.load(tiny_model)
