@@ -1,6 +1,7 @@
 """The recipes are found, never overwrite anything, and say what they promise: none of them can rot."""
 
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,14 @@ from sbert_train.data.locate import classify
 from sbert_train.errors import ConfigError
 from sbert_train.recipes import copy_recipe, find_config, list_recipes, recipes_folder, show_recipe
 from sbert_train.training.arguments import training_arguments
+from tests.stand_ins import FILES, missing, sets_of
 
 NAMES = [name for name, _ in list_recipes()]
+WIDEST = 120
+
+
+def load_recipe(name: str, overrides: list[str] | None = None) -> RunConfig:
+    return load_config(recipes_folder() / f"{name}.yaml", overrides or [], {})
 
 
 def load_text(folder: Path, text: str) -> RunConfig:
@@ -21,32 +28,116 @@ def load_text(folder: Path, text: str) -> RunConfig:
     return load_config(file, environ={})
 
 
-def test_the_recipes_of_this_version_are_there() -> None:
-    assert NAMES == ["local_csv", "nli", "quickstart", "stsb_regression"]
+def head_of(name: str) -> str:
+    """The comment at the top of a recipe, without its marks."""
+    lines = show_recipe(name).split("\n\n", 1)[0].splitlines()
+    assert all(line.startswith("#") for line in lines)
+    return "\n".join(line.removeprefix("#").strip() for line in lines)
+
+
+def overrides_in(text: str) -> list[str]:
+    """Every key.path=value that a text tells."""
+    return re.findall(r"\b(?:data|engine|model|objective|train)\.[\w.]+=[^\s;)]*[^\s;).,]", text)
+
+
+def test_the_recipes_of_this_version_are_there_in_alphabetical_order() -> None:
+    assert NAMES == [
+        "all_minilm_l6_v2",
+        "all_mpnet_base_v2",
+        "distill",
+        "frozen_head",
+        "local_csv",
+        "lora",
+        "matryoshka",
+        "nli",
+        "nli_hard_negatives",
+        "nli_then_stsb",
+        "quickstart",
+        "quora_duplicates",
+        "sbert_softmax_nli",
+        "stsb_cosent",
+        "stsb_regression",
+        "triplet_sections",
+    ]
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_recipe_begins_with_its_command_and_a_summary(name: str) -> None:
-    command, summary, *_ = show_recipe(name).splitlines()
-    assert re.fullmatch(rf"# sbert-train fit --config configs/{name}\.yaml( \S+=\S+)*", command)
+    command, summary, empty, *_ = show_recipe(name).splitlines()
+    words = shlex.split(command.removeprefix("# "))
+    assert words[:4] == ["sbert-train", "fit", "--config", f"configs/{name}.yaml"]
+    assert find_config(words[3]).samefile(recipes_folder() / f"{name}.yaml")
+    assert load_recipe(name, words[4:]) == load_recipe(name)  # what it tells besides is what the file says
+    assert (len(words) > 4) == any(one.source in FILES for one in load_recipe(name).data.train)
     assert dict(list_recipes())[name] == summary.removeprefix("# ")
-    assert summary.endswith(".")
+    assert summary.endswith(".") and empty == "#"
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_recipe_is_valid(name: str) -> None:
-    config = load_config(recipes_folder() / f"{name}.yaml", environ={})
+    config = load_recipe(name)
     assert config.output_dir == f"runs/{name}"
-    assert training_arguments(config, bf16=False).per_device_train_batch_size in (32, 64)
+    assert config.seed == 42
+    arguments = training_arguments(config, bf16=False)
+    assert arguments.per_device_train_batch_size == config.train["per_device_train_batch_size"]
+    assert arguments.learning_rate == config.train["learning_rate"]
 
 
-@pytest.mark.parametrize("name", ["local_csv", "nli", "stsb_regression"])
+@pytest.mark.parametrize("name", NAMES)
+def test_every_model_and_data_set_of_a_recipe_has_a_stand_in(name: str) -> None:
+    assert missing(load_recipe(name)) == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_recipe_is_no_wider_than_its_readers_windows(name: str) -> None:
+    assert [line for line in show_recipe(name).splitlines() if len(line) > WIDEST] == []
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_the_overrides_in_a_recipes_comments_are_valid(name: str) -> None:
-    comments = " ".join(re.findall(r"(?m)^#.*$", show_recipe(name)))
-    overrides = re.findall(r"\S+=\S+", comments)
-    assert len(overrides) >= 1
-    config = load_config(recipes_folder() / f"{name}.yaml", overrides, {})
-    assert config != load_config(recipes_folder() / f"{name}.yaml", environ={}) or name == "local_csv"
+    for override in overrides_in(head_of(name)):
+        config = load_recipe(name, [override])
+        assert config != load_recipe(name) or override in show_recipe(name).splitlines()[0]
+
+
+def test_overrides_are_found_in_comments() -> None:
+    found = {name: len(overrides_in(head_of(name))) for name in NAMES}
+    assert found["stsb_regression"] == 5 and found["frozen_head"] == 2 and found["all_minilm_l6_v2"] == 2
+    assert overrides_in("so (model.base=a/b-c). And train.max_steps=2, or x=3") == [
+        "model.base=a/b-c",
+        "train.max_steps=2",
+    ]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_commands_and_recipes_in_a_recipes_comments_are_there(name: str) -> None:
+    comments = head_of(name)
+    for other in re.findall(r"configs/(\w+)\.yaml", comments):
+        assert other in NAMES
+    for command in re.findall(r"(?m)^sbert-train eval .*$", comments):
+        *_, model, _, data, _, split = shlex.split(command)
+        assert model == f"runs/{name}/model"
+        sets = [one for one in load_recipe(name).data.eval if one.source == data]
+        assert sets and split == "test" and sets[0].split != split
+
+
+def test_the_second_stage_begins_with_what_the_first_leaves() -> None:
+    first, second = load_recipe("sbert_softmax_nli"), load_recipe("nli_then_stsb")
+    assert second.model.base == f"{first.output_dir}/model"
+
+
+def test_the_two_general_models_are_trained_on_the_same_data() -> None:
+    one, other = load_recipe("all_minilm_l6_v2"), load_recipe("all_mpnet_base_v2")
+    assert (one.data, one.objective, one.train) == (other.data, other.objective, other.train)
+    assert len(one.data.train) == 23 and sum(part.weight for part in one.data.train) == 1848
+
+
+@pytest.mark.parametrize("name", ["all_minilm_l6_v2", "all_mpnet_base_v2"])
+def test_the_large_sets_left_in_comments_are_valid(name: str, tmp_path: Path) -> None:
+    text = re.sub(r"(?m)^    # (?=- source: |- name: |  \w+: )", "    ", show_recipe(name))
+    config = load_text(tmp_path, text)
+    assert [one.name for one in config.data.train[23:]] == ["paq", "s2orc_citations", "s2orc_abstracts"]
+    assert missing(config) == []
 
 
 def test_what_local_csv_leaves_in_comments_is_valid(tmp_path: Path) -> None:
@@ -62,18 +153,22 @@ def test_what_local_csv_leaves_in_comments_is_valid(tmp_path: Path) -> None:
     assert config.data.eval[0].score_range == (0, 5)
 
 
+def test_what_frozen_head_leaves_in_comments_is_valid(tmp_path: Path) -> None:
+    text, changes = re.subn(r"(?m)^( +)# (?=shared: )", r"\1", show_recipe("frozen_head"))
+    assert changes == 1
+    head = load_text(tmp_path, text).model.head
+    assert head is not None and not head.shared
+
+
 def test_the_sources_of_the_recipes_are_what_they_look_like() -> None:
-    kinds: dict[str, str] = {}
+    kinds: dict[str, set[str]] = {}
     for name in NAMES:
-        data = load_config(recipes_folder() / f"{name}.yaml", environ={}).data
-        kinds |= {one.source: type(classify(one.source)).__name__ for one in (*data.train, *data.eval)}
-    assert kinds == {
-        "pairs.csv": "Files",
-        "stanfordnlp/snli": "HubId",
-        "nyu-mll/multi_nli": "HubId",
-        "sentence-transformers/stsb": "HubId",
-        "builtin:contrast": "Builtin",
-    }
+        for one in sets_of(load_recipe(name)):
+            kinds.setdefault(type(classify(one.source)).__name__, set()).add(one.source)
+    assert kinds.pop("Files") == set(FILES)
+    assert kinds.pop("Builtin") == {"builtin:contrast"}
+    assert all(source.count("/") == 1 for source in kinds.pop("HubId"))
+    assert not kinds
 
 
 def test_a_recipe_is_copied_and_never_over_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,9 +187,7 @@ def test_a_recipe_is_copied_and_never_over_a_file(tmp_path: Path, monkeypatch: p
 
 @pytest.mark.parametrize("name", ["none", "../pyproject", "", "NLI.yaml", "nli.yaml"])
 def test_a_recipe_that_is_not_there_is_an_error_that_lists_those_that_are(name: str) -> None:
-    with pytest.raises(
-        ConfigError, match="no such recipe; recipes: local_csv, nli, quickstart, stsb_regression"
-    ):
+    with pytest.raises(ConfigError, match=f"no such recipe; recipes: {', '.join(NAMES)}$"):
         show_recipe(name)
 
 
