@@ -1,7 +1,7 @@
 """What is compared: one table of experiments, and the arguments that both sides train with."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from benchmarks.quality import data
@@ -27,6 +27,10 @@ class Experiment:
     learning_rate: float
     figures: tuple[str, ...]
     """Keys of `score.FIGURES`, the most telling one first."""
+    model: Mapping[str, Any] = field(default_factory=dict)
+    """Keys of the `model` block of our configuration, besides the base."""
+    sides: tuple[str, ...] = ("peer", "ours")
+    """Who trains it."""
 
     @property
     def no_duplicates(self) -> bool:
@@ -92,6 +96,17 @@ EXPERIMENTS: Mapping[str, Experiment] = {
         epochs=2,
         learning_rate=2e-5,
         figures=("trecqa_test",),
+    ),
+    "trecqa_head": Experiment(
+        about="the same pairs; the encoder is frozen, and a linear layer of 384 dimensions learns (sbert-train only)",
+        rows=data.trecqa_pairs,
+        objective=_PAIRS,
+        batch_size=64,
+        epochs=3,
+        learning_rate=2e-3,
+        figures=("trecqa_test",),
+        model={"freeze": "backbone", "head": {"dim": 384, "activation": "identity"}},
+        sides=("ours",),
     ),
 }
 

@@ -40,7 +40,7 @@ def run_config(experiment: Experiment, folder: Path, seed: int, steps: int | Non
     return {
         "output_dir": str(folder / "run"),
         "seed": seed,
-        "model": {"base": BASE},
+        "model": {"base": BASE, **experiment.model},
         "data": {
             "train": [{"source": str(folder / "train.jsonl")}],
             "no_duplicates": experiment.no_duplicates,

@@ -83,10 +83,16 @@ def command(one: Run, output: str) -> list[str]:
 
 
 def runs_of(experiments: Sequence[str], sides: Sequence[str], seeds: Sequence[int]) -> list[Run]:
-    """The base once for each experiment, then seed by seed all experiments, then the next side."""
+    """The base once for each experiment, then seed by seed all experiments that a side trains, then the next side."""
     trained = [side for side in sides if side != "base"]
     runs: list[Run] = [(experiment, "base", None) for experiment in experiments if "base" in sides]
-    runs += [(experiment, side, seed) for side in trained for seed in seeds for experiment in experiments]
+    runs += [
+        (experiment, side, seed)
+        for side in trained
+        for seed in seeds
+        for experiment in experiments
+        if side in EXPERIMENTS[experiment].sides
+    ]
     return runs
 
 

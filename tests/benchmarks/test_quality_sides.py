@@ -55,4 +55,5 @@ def test_texts_are_kept_apart_where_rows_are_each_others_negatives() -> None:
         "snli_pairs",
         "snli_triplets",
         "trecqa",
+        "trecqa_head",
     }
