@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import datasets
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,6 +14,7 @@ from sbert_train.data.sources import LoadedSet
 from sbert_train.data.tokens import tokenise
 from sbert_train.errors import ConfigError, DataError
 from sbert_train.model.encoder import SentenceEncoder
+from sbert_train.objectives.registry import ObjectiveSpec
 from sbert_train.training.checks import require_fitting, require_same_shape
 from sbert_train.training.objectives import RunObjectives
 from sbert_train.training.prepare import load
@@ -59,34 +61,21 @@ def load_training_data(
             "make train.per_device_train_batch_size a multiple of it"
         )
     loaded = tuple(load(one) for one in config.data.train)
-    references = References(encoder.dimension, encoder.device)
-    rows, unused = [], {}
-    for number, one in enumerate(loaded):
-        spec = objectives.spec_of(number)
-        roles = spec.roles_of(one.name, one.rows.column_names)
-        require_fitting(one, roles, spec)
-        unused[one.name] = tuple(role for role in one.rows.column_names if role not in roles)
-        used = one.rows.select_columns(list(roles))
-        rows.append(
-            SetRows(
-                tokenise(
-                    used,
-                    encoder.tokenizer,
-                    max_length=encoder.max_length,
-                    prompts={role: encoder.prompt_for(role) for role in roles},
-                ),
-                objective=objectives.of_set[number],
-                pooled=None if frozen is None else frozen.of_rows(used),
-                reference=None if spec.reference is None else references.of_rows(spec, used),
-            )
+    specs = [objectives.spec_of(number) for number in range(len(loaded))]
+    used = [_used_roles(one, spec) for one, spec in zip(loaded, specs, strict=True)]
+    references = References(encoder)
+    rows = [
+        SetRows(
+            _tokenised(texts, encoder),
+            objective=objectives.of_set[number],
+            pooled=None if frozen is None else frozen.of_rows(texts),
+            reference=references.of_rows(specs[number], texts),
         )
+        for number, texts in enumerate(used)
+    ]
     if draws > 1:
         require_same_shape(loaded, [one.tokens for one in rows])
-    apart = [
-        config.data.no_duplicates and objectives.spec_of(i).kind.batch_is_negatives for i in range(len(rows))
-    ]
-    paired = [objectives.spec_of(i).kind.pairs_labels for i in range(len(rows))]
-    taught = [objectives.spec_of(i).kind.is_taught for i in range(len(rows))]
+    rows = references.fitted(rows, [spec.kind.is_taught for spec in specs])
     batches = MixedBatches(
         [len(one.tokens) for one in rows],
         batch_size,
@@ -94,9 +83,12 @@ def load_training_data(
         seed=config.seed,
         drop_last=drop_last,
         text_keys=[
-            text_keys(one.tokens) if wanted else None for one, wanted in zip(rows, apart, strict=True)
+            text_keys(one.tokens) if config.data.no_duplicates and spec.kind.batch_is_negatives else None
+            for one, spec in zip(rows, specs, strict=True)
         ],
-        labels=[_labels(one) if wanted else None for one, wanted in zip(loaded, paired, strict=True)],
+        labels=[
+            _labels(one) if spec.kind.pairs_labels else None for one, spec in zip(loaded, specs, strict=True)
+        ],
     )
     for one in loaded:
         if not batches.draws_of(len(one.rows)):
@@ -104,9 +96,23 @@ def load_training_data(
                 f"data set {one.name}: its {len(one.rows):,} rows do not fill the {batch_size // draws:,} that a batch "
                 "takes from it, so none would be used; lower train.per_device_train_batch_size"
             )
-    return TrainingData(
-        loaded, MixedRows(references.fitted(rows, taught)), batches, unused, _classes(loaded, objectives)
-    )
+    unused = {
+        one.name: tuple(role for role in one.rows.column_names if role not in texts.column_names)
+        for one, texts in zip(loaded, used, strict=True)
+    }
+    return TrainingData(loaded, MixedRows(rows), batches, unused, _classes(loaded, objectives))
+
+
+def _used_roles(one: LoadedSet, spec: ObjectiveSpec) -> datasets.Dataset:
+    """The rows of a set with the roles that its objective uses, once they are known to be as it needs them."""
+    roles = spec.roles_of(one.name, one.rows.column_names)
+    require_fitting(one, roles, spec)
+    return one.rows.select_columns(list(roles))
+
+
+def _tokenised(rows: datasets.Dataset, encoder: SentenceEncoder) -> datasets.Dataset:
+    prompts = {role: encoder.prompt_for(role) for role in rows.column_names}
+    return tokenise(rows, encoder.tokenizer, max_length=encoder.max_length, prompts=prompts)
 
 
 def _classes(loaded: Sequence[LoadedSet], objectives: RunObjectives) -> tuple[int | None, ...]:

@@ -56,6 +56,7 @@ def load_tasks(eval_sets: Sequence[EvalSet]) -> tuple[tuple[LoadedSet, ...], tup
 
 
 def load(one: TrainSet | EvalSet) -> LoadedSet:
+    """The rows of a set of the configuration, in roles."""
     return load_set(
         one.name,
         one.source,

@@ -59,20 +59,22 @@ class FrozenTexts:
 class References:
     """What other encoders, teachers and guides, make of the texts of training sets."""
 
-    def __init__(self, dimension: int, device: torch.device) -> None:
-        """Prepare for a model of so many dimensions."""
-        self._dimension = dimension
-        self._device = device
+    def __init__(self, model: SentenceEncoder) -> None:
+        """Prepare for the training of a model."""
+        self._dimension = model.dimension
+        self._device = model.device
         self._encoders: dict[str, SentenceEncoder] = {}
 
-    def of_rows(self, spec: ObjectiveSpec, rows: datasets.Dataset) -> RowVectors:
-        """The embeddings of all texts of a training set by the reference of its objective, with its own prompts.
+    def of_rows(self, spec: ObjectiveSpec, rows: datasets.Dataset) -> RowVectors | None:
+        """The embeddings of all texts of a training set by the reference of its objective, with its own prompts; None
+        where the objective asks for none.
 
         Raises:
             ModelError: the reference cannot be loaded.
             ConfigError: a teacher has fewer dimensions than the model.
         """
-        assert spec.reference is not None
+        if spec.reference is None:
+            return None
         if spec.reference not in self._encoders:
             self._encoders[spec.reference] = SentenceEncoder.load(spec.reference, device=self._device)
         encoder = self._encoders[spec.reference]
