@@ -34,6 +34,7 @@ data:
     - {name: a, source: stanfordnlp/snli, subset: plain, split: test, columns: {anchor: premise, negative: [n1, n2]},
        where: {label: 0, lang: [en, no]}, score_range: [0, 5], weight: 2, limit: 10,
        objective: {name: cosent, scale: 30}}
+    - {source: b.csv}
   eval:
     - {name: stsb, task: sts, source: dev.csv, subset: null, split: train, columns: {}, where: {},
        score_range: [0, 5], limit: 3}

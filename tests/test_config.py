@@ -48,7 +48,7 @@ def test_every_key_of_the_contract_is_read(tmp_path: Path) -> None:
         "matryoshka_weights": (1.0, 0.5),
     }
     assert isinstance(config.data.train[0].objective, Cosent)
-    assert [type(one) for one in config.objectives] == [Cosent]
+    assert [type(one) for one in config.objectives] == [Cosent, InBatchNegatives]
     assert config.train == {"learning_rate": 2e-5, "eval_strategy": "no", "bf16": "on"}
     assert config.engine.precision == "fp32"
 

@@ -60,8 +60,8 @@ def test_the_options_of_the_schema_are_those_of_the_loss_with_its_defaults(name:
     differing = {
         key: (fields[key].default, value) for key, value in defaults.items() if fields[key].default != value
     }
-    # Without a guide there is no margin; hardness has no strength of its own accord.
-    assert set(differing) <= {"guide_margin", "hardness_strength"}
+    # Without a guide there is no margin; hardness has no strength of its own accord; scale may be told as temperature.
+    assert set(differing) <= {"guide_margin", "hardness_strength", "scale"}
 
 
 @pytest.mark.parametrize("name", BLOCKS)
@@ -73,8 +73,9 @@ def test_every_objective_is_built_from_its_block_alone(name: str) -> None:
 
 
 def test_temperature_is_one_over_scale() -> None:
-    spec = objective_spec("in_batch_negatives", scale=20.0, temperature=0.1)
-    assert spec.options == {"scale": 10.0}
+    assert objective_spec("in_batch_negatives", scale=None, temperature=0.1).options == {"scale": 10.0}
+    assert objective_spec("in_batch_negatives", scale=30.0, temperature=None).options == {"scale": 30.0}
+    assert objective_spec("in_batch_negatives").options == {"scale": 20.0}
 
 
 @pytest.mark.parametrize(
@@ -148,6 +149,10 @@ def test_what_is_wrong_with_the_objective_of_a_set_is_told_with_its_place(tmp_pa
 def test_an_objective_is_needed_where_a_set_has_none_of_its_own(tmp_path: Path) -> None:
     assert complaint(tmp_path, "seed: 1").startswith("objective: missing, and needed: the loss; or give each")
     assert config(None, {"name": "cosent"}).objectives[0].name == "cosent"
+    text = "data: {train: [{source: a.csv, objective: {name: cosent}}]}\nobjective: {name: angle}"
+    assert complaint(tmp_path, text) == (
+        "objective: expected null, as each of data.train has an objective of its own, found a mapping"
+    )
     with pytest.raises(ValueError, match="keys do not fit together"):
         config(None, {"name": "cosent"}, None)
 

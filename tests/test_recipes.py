@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sbert_train import recipes
-from sbert_train.config import RunConfig, load_config
+from sbert_train.config import RunConfig, dump_config, load_config
 from sbert_train.data.locate import classify
 from sbert_train.errors import ConfigError
 from sbert_train.recipes import copy_recipe, find_config, list_recipes, recipes_folder, show_recipe
@@ -183,6 +183,13 @@ def test_a_recipe_is_copied_and_never_over_a_file(tmp_path: Path, monkeypatch: p
     monkeypatch.chdir(tmp_path / ".")
     (tmp_path / "nli.yaml").unlink()
     assert copy_recipe("nli") == Path("nli.yaml")
+
+
+@pytest.mark.parametrize("name", [name for name, _ in list_recipes()])
+def test_the_configuration_that_a_run_writes_is_read_back_as_the_same(name: str, tmp_path: Path) -> None:
+    config = load_config(find_config(name))
+    (tmp_path / "config.yaml").write_text(dump_config(config), encoding="utf-8")
+    assert load_config(tmp_path / "config.yaml") == config
 
 
 @pytest.mark.parametrize("name", ["none", "../pyproject", "", "NLI.yaml", "nli.yaml"])

@@ -19,8 +19,8 @@ class OfAnyObjective(Block):
     matryoshka_dims: tuple[Count, ...] | None = Field(
         None,
         min_length=1,
-        description="The loss is the sum over the first so many dimensions of the embeddings, such as "
-        "`[384, 192, 96]`; evaluation is at each of them, too. null: all dimensions only.",
+        description="The loss is the sum over the first so many dimensions of the embeddings, scaled to length 1, such "
+        "as `[384, 192, 96]`; evaluation is at each of them, too. null: all dimensions only.",
     )
     matryoshka_weights: tuple[AboveZero, ...] | None = Field(
         None, description="The weight of each of `matryoshka_dims` in the sum. null: 1 each."
@@ -43,12 +43,14 @@ class InBatchNegatives(OfAnyObjective):
     """
 
     name: Literal["in_batch_negatives"] = Field(description="The objective.")
-    scale: AboveZero = Field(
-        20.0, description="Factor on the similarities before the softmax; 1 / temperature."
+    scale: AboveZero | None = Field(
+        None,
+        description="Factor on the similarities before the softmax; 1 / temperature. null: 20, unless temperature is "
+        "given.",
     )
     temperature: AboveZero | None = Field(None, description="Another way to write the scale: 1 / scale.")
     learnable_scale: bool = Field(
-        False, description="Train the scale, from its value here on, up to 100 (or its value here)."
+        False, description="Train the scale, from its value here on; it is kept to at most 100."
     )
     similarity: Literal["cosine", "dot"] = Field("cosine", description="Similarity of two embeddings.")
     symmetric: bool = Field(
@@ -81,7 +83,7 @@ class InBatchNegatives(OfAnyObjective):
 
     def wrong_keys(self) -> Iterable[tuple[TreePath, str]]:
         yield from super().wrong_keys()
-        if {"scale", "temperature"} <= self.model_fields_set and self.temperature is not None:
+        if self.scale is not None and self.temperature is not None:
             yield ("temperature",), "expected scale or temperature (1 / scale), not both"
         if self.hardness == "none" and self.hardness_strength is not None:
             yield ("hardness_strength",), "expected hardness (in_batch, hard or all), too"

@@ -261,6 +261,8 @@ class RunConfig(Block):
                 ("objective",),
                 "missing, and needed: the loss; or give each of data.train an objective of its own",
             )
+        if self.objective is not None and all(one.objective is not None for one in self.data.train):
+            yield ("objective",), "expected null, as each of data.train has an objective of its own"
         elif self.data.mixing.datasets_per_batch > 1 and any(
             one != self.objectives[0] for one in self.objectives
         ):

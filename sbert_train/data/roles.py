@@ -20,8 +20,9 @@ def resolve_roles(
     """The columns behind each role.
 
     A column that bears a role's name plays it without being mapped; `negative`, `negative_1`, `negative_2` … are one
-    role together, in this order. What is mapped wins, and a role mapped to None is left out. A `label` or `score`
-    that `where` compares with a text holds no numbers, so it plays its role only when it is mapped.
+    role together, in this order. What is mapped wins: a role mapped to None is left out, and a column that is mapped to
+    a role does not play the one that it is named after besides. A `label` or `score` that `where` compares with a text
+    holds no numbers, so it plays its role only when it is mapped.
 
     Args:
         found: the columns that there are.
@@ -39,13 +40,15 @@ def resolve_roles(
             raise DataError(
                 f"columns: there is no role {role!r}{did_you_mean(role, ROLES)}; roles are {listed(ROLES)}"
             )
+    taken = {column for role, columns in mapped.items() for column in mapped_columns(role, columns)}
     roles = {}
     for role in ROLES:
         if role in mapped:
             columns = mapped_columns(role, mapped[role])
             require_columns(columns, found, f"columns: {role}")
         else:
-            columns = columns_named_after(role, found, where)
+            free = [column for column in found if column not in taken]
+            columns = columns_named_after(role, free, where)
         if columns:
             roles[role] = columns
     if not roles:

@@ -11,6 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from torch.utils.data import Dataset
 
+from sbert_train.data.batch import text_key
 from sbert_train.data.collator import OBJECTIVE, REFERENCE, TARGETS, Row
 from sbert_train.data.vectors import RowVectors
 
@@ -99,6 +100,20 @@ def text_keys(rows: datasets.Dataset) -> NDArray[np.int64]:
             for texts in zip(*columns, strict=True)
         )
     return np.array(keys, dtype=np.int64)
+
+
+def token_keys(rows: datasets.Dataset) -> dict[str, NDArray[np.int64]]:
+    """Role -> the key of each text, (R,), or (R, K) for `negative`; the same in every process.
+
+    Args:
+        rows: R tokenised rows.
+    """
+    found: dict[str, list[list[int]]] = {role: [] for role in rows.column_names if role not in TARGETS}
+    for table in rows.with_format("arrow").iter(batch_size=1_000):
+        for role, keys in found.items():
+            keys.extend([text_key(ids.tobytes()) for ids in _each(text)] for text in _values(table[role]))
+    arrays = {role: np.array(keys, dtype=np.int64) for role, keys in found.items()}
+    return {role: keys if role == "negative" else keys[:, 0] for role, keys in arrays.items()}
 
 
 def _each(text: Any) -> list[NDArray[np.int32]]:

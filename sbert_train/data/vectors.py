@@ -5,7 +5,7 @@ V distinct texts, R rows, K negatives of a row, D dimensions.
 
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import datasets
 import numpy as np
 from numpy.typing import NDArray
 
-from sbert_train.data.batch import PooledText, text_key
+from sbert_train.data.batch import PooledText
 from sbert_train.data.cache import cache_folder, complete_or_absent, fingerprint
 from sbert_train.data.roles import TEXT_ROLES
 
@@ -30,14 +30,15 @@ class RowVectors:
 
     Attributes:
         table: (V, D) float32, memory-mapped.
-        keys: (V,) int64, equal for equal texts of a kind (such as a prompt), also of other data sets.
         places: role -> (R,) int64, or (R, K) for `negative`: where the vector of a text is.
+        keys: role -> what stands for a text, in the shape of its places; equal for texts that are the same to a model,
+            also of other data sets. Empty where nobody asks for texts.
         projection: (D, E) float32, applied to what is read; None to leave it as it is.
     """
 
     table: Vectors
-    keys: NDArray[np.int64]
     places: Mapping[str, NDArray[np.int64]]
+    keys: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
     projection: Vectors | None = None
 
     def vectors(self, role: str, rows: NDArray[np.int64]) -> Vectors:
@@ -47,14 +48,17 @@ class RowVectors:
 
     def texts(self, role: str, rows: NDArray[np.int64]) -> list[Any]:
         """A PooledText for each of n rows, or a list of K of them for `negative`."""
-        places, vectors = self.places[role][rows], self.vectors(role, rows)
-        keys = self.keys[places]
-        if places.ndim == 1:
+        keys, vectors = self.keys[role][rows], self.vectors(role, rows)
+        if keys.ndim == 1:
             return [PooledText(int(key), vector) for key, vector in zip(keys, vectors, strict=True)]
         return [
             [PooledText(int(key), vector) for key, vector in zip(*pair, strict=True)]
             for pair in zip(keys, vectors, strict=True)
         ]
+
+    def with_keys(self, keys: Mapping[str, NDArray[np.int64]]) -> "RowVectors":
+        """The same with keys."""
+        return replace(self, keys=keys)
 
     def projected(self, projection: Vectors) -> "RowVectors":
         """The same with a (D, E) projection."""
@@ -70,7 +74,6 @@ def row_vectors(rows: datasets.Dataset, kinds: Mapping[str, str], vectors_of: Ve
         vectors_of: called once for each kind.
     """
     tables: list[Vectors] = []
-    keys: list[int] = []
     places: dict[str, NDArray[np.int64]] = {}
     for kind in dict.fromkeys(kinds.values()):
         roles = [role for role in TEXT_ROLES if kinds.get(role) == kind]
@@ -84,9 +87,8 @@ def row_vectors(rows: datasets.Dataset, kinds: Mapping[str, str], vectors_of: Ve
             if isinstance(texts[0], str):
                 places[role] = places[role][:, 0]
         tables.append(vectors_of(list(number), roles[0]))
-        keys += [text_key(f"{kind}\0{text}".encode("utf-8", "surrogatepass")) for text in number]
     table = tables[0] if len(tables) == 1 else np.concatenate(tables)
-    return RowVectors(table, np.array(keys, dtype=np.int64), places)
+    return RowVectors(table, places)
 
 
 def cached_vectors(made_from: Any, compute: Callable[[], Vectors], cache_dir: Path | None = None) -> Vectors:

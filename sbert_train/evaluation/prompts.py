@@ -10,12 +10,12 @@ from sbert_train.model.roles import PROMPT_NAMES, named_prompts
 
 
 def settle_prompts(model: str, encoder: SentenceEncoder, told: Mapping[str, str] | None) -> None:
-    """Give the encoder the prompts that eval is told, by role, or see that it carries the very same.
+    """Give the encoder the prompts that eval is told, by role, or see that it carries them.
 
     A model that was trained with prompts carries them, and a base that it is compared with usually carries none, yet
     should read the same texts. Prompts are compared by the names under which a model looks them up (a positive and
-    a negative are both `document`); those of names that no role asks for do not count, nor do empty ones. Told none,
-    every model keeps its own.
+    a negative are both `document`); those of names that no role asks for do not count. What eval is not told of, a
+    model keeps: a base may bring a prompt of its own besides those that a configuration sets.
 
     Raises:
         EvaluationError: there is no such role, or the model carries other prompts; the message quotes both.
@@ -33,7 +33,7 @@ def settle_prompts(model: str, encoder: SentenceEncoder, told: Mapping[str, str]
     carried = _carried(encoder)
     if not carried:
         encoder.prompts.update(named)
-    elif carried != {name: text for name, text in named.items() if text}:
+    elif any(text != carried.get(name, "") for name, text in named.items()):
         raise EvaluationError(
             f"{model} carries the prompts {_quoted(carried)}, but eval is told {_quoted(named)}; tell it those "
             "that the model carries, or none, so that every model takes its own"

@@ -227,10 +227,13 @@ class SentenceEncoder(TextEncoder):
         scaled = self.normalize if normalize is None else normalize
         return F.normalize(vectors.float(), dim=-1) if scaled else vectors.float()
 
-    def pool_texts(self, texts: Sequence[str], *, role: str | None = None) -> NDArray[np.float32]:
+    def pool_texts(
+        self, texts: Sequence[str], *, role: str | None = None, show_progress: bool = False
+    ) -> NDArray[np.float32]:
         """(N, H) float32: the pooled vectors of texts in a role, before the head; dropout is off."""
         prompted = [self.prompt_for(role) + text for text in texts]
-        return self.in_batches(prompted, int(self.backbone.config.hidden_size), self.pool).numpy()
+        width = int(self.backbone.config.hidden_size)
+        return self.in_batches(prompted, width, self.pool, show_progress=show_progress).numpy()
 
     def head_for(self, role: str | None) -> nn.Sequential | None:
         """The head of the texts of a role; ModelError where there are two, and the role has none of them."""

@@ -23,6 +23,9 @@ from sbert_train.objectives.matryoshka import Matryoshka
 from sbert_train.objectives.softmax import SoftmaxClassifier
 from sbert_train.objectives.triplet import batch_triplet, triplet
 
+DEFAULT_TEMPERATURE = 0.05
+"""Of in-batch negatives: a scale of 20, as sentence-transformers has it, and SimCSE (Gao et al. 2021)."""
+
 Loss = Callable[[RoleEmbeddings], Tensor]
 
 
@@ -35,6 +38,7 @@ class Kind:
         needs: roles that every row must have.
         takes: roles that it uses when they are there; at least one of them where it needs none.
         batch_is_negatives: other rows of the batch serve as negatives, so a text should not occur twice in it.
+        least_rows: of a batch (of one process, unless the objective gathers them); fewer teach nothing.
         pairs_labels: a row finds its positives in the batch by their label, so there should be some.
         score_range: the lowest and highest score that it can be trained towards.
         several_scores: whether a row may have several.
@@ -46,6 +50,7 @@ class Kind:
     needs: tuple[str, ...] = ()
     takes: tuple[str, ...] = ()
     batch_is_negatives: bool = False
+    least_rows: int = 1
     pairs_labels: bool = False
     score_range: tuple[float, float] = (-inf, inf)
     several_scores: bool = False
@@ -58,16 +63,20 @@ _LABELLED = ("sentence1", "sentence2", "label")
 
 OBJECTIVES: Mapping[str, Kind] = {
     "in_batch_negatives": Kind(
-        InBatchNegatives, needs=("anchor", "positive"), takes=("negative",), batch_is_negatives=True
+        InBatchNegatives,
+        needs=("anchor", "positive"),
+        takes=("negative",),
+        batch_is_negatives=True,
+        least_rows=2,
     ),
     "cosine_regression": Kind(cosine_regression, needs=_SCORED, score_range=(-1.0, 1.0)),
-    "cosent": Kind(cosent, needs=_SCORED),
-    "angle": Kind(angle, needs=_SCORED),
+    "cosent": Kind(cosent, needs=_SCORED, least_rows=2),
+    "angle": Kind(angle, needs=_SCORED, least_rows=2),
     "triplet": Kind(triplet, needs=("anchor", "positive", "negative")),
-    "batch_triplet": Kind(batch_triplet, needs=("sentence1", "label"), pairs_labels=True),
+    "batch_triplet": Kind(batch_triplet, needs=("sentence1", "label"), pairs_labels=True, least_rows=4),
     "softmax": Kind(SoftmaxClassifier, needs=_LABELLED, labels="classes"),
     "contrastive": Kind(contrastive, needs=_LABELLED, labels="binary"),
-    "online_contrastive": Kind(online_contrastive, needs=_LABELLED, labels="binary"),
+    "online_contrastive": Kind(online_contrastive, needs=_LABELLED, labels="binary", least_rows=2),
     "embedding_distillation": Kind(embedding_distillation, takes=TEXT_ROLES, is_taught=True),
     "margin_mse": Kind(margin_mse, needs=("anchor", "positive", "negative", "score"), several_scores=True),
 }
@@ -151,15 +160,15 @@ def objective_spec(name: str, **options: Any) -> ObjectiveSpec:
     """The objective that these keys of a configuration ask for.
 
     >>> objective_spec("in_batch_negatives", temperature=0.05, guide="self", guide_margin=0.1).options
-    {'guide_margin': 0.1, 'scale': 20.0}
+    {'scale': 20.0, 'guide_margin': 0.1}
     >>> objective_spec("embedding_distillation", teacher="big", matryoshka_dims=(64, 32)).reference
     'big'
     """
     dims, weights = options.pop("matryoshka_dims", None), options.pop("matryoshka_weights", None)
     reference = options.pop("teacher", None)
     if name == "in_batch_negatives":
-        if temperature := options.pop("temperature", None):
-            options["scale"] = 1 / temperature
+        scale, temperature = options.pop("scale", None), options.pop("temperature", None)
+        options = {"scale": scale or 1 / (temperature or DEFAULT_TEMPERATURE), **options}
         if options.get("hardness") == "none":
             del options["hardness"]
             options.pop("hardness_strength", None)

@@ -15,7 +15,6 @@ from transformers import EarlyStoppingCallback, TrainingArguments
 from transformers.integrations.integration_utils import get_available_reporting_integrations
 
 from sbert_train.config import RunConfig
-from sbert_train.config.objectives import InBatchNegatives
 from sbert_train.config.reader import describe
 from sbert_train.config.train_keys import (
     ABOVE,
@@ -28,6 +27,7 @@ from sbert_train.config.train_keys import (
 from sbert_train.config.words import alternatives, did_you_mean, either, in_words
 from sbert_train.errors import ConfigError
 from sbert_train.evaluation.tasks import TASKS
+from sbert_train.objectives.registry import OBJECTIVES
 
 _EARLY_STOPPING_TYPES: Mapping[str, Any] = dict(zip(EARLY_STOPPING_KEYS, (int, float), strict=True))
 _TYPES: Mapping[str, Any] = {
@@ -71,19 +71,23 @@ def training_arguments(config: RunConfig, **forced: Any) -> TrainingArguments:
         args = TrainingArguments(**_current_names(values))
     except ValueError as error:
         raise ConfigError(f"train: {' '.join(str(error).split())}") from error
-    _require_negatives(config, args)
+    _require_rows(config, args)
     return args
 
 
-def _require_negatives(config: RunConfig, args: TrainingArguments) -> None:
+def _require_rows(config: RunConfig, args: TrainingArguments) -> None:
+    """A batch must have as many rows as its objective needs to learn anything."""
     for objective in config.objectives:
-        if isinstance(objective, InBatchNegatives):
-            rows = args.per_device_train_batch_size * (args.world_size if objective.gather else 1)
-            if rows < 2:
-                raise ConfigError(
-                    "train.per_device_train_batch_size: expected at least 2, as the other rows of a batch are the "
-                    f"negatives of objective in_batch_negatives, found {rows}"
-                )
+        kind = OBJECTIVES[objective.name]
+        rows = args.per_device_train_batch_size * (
+            args.world_size if getattr(objective, "gather", False) else 1
+        )
+        if rows < kind.least_rows or (kind.pairs_labels and rows % 2):
+            even = ", and an even number" if kind.pairs_labels else ""
+            raise ConfigError(
+                f"train.per_device_train_batch_size: expected at least {kind.least_rows}{even}, as objective "
+                f"{objective.name} compares the rows of a batch, found {rows}"
+            )
 
 
 def early_stopping(config: RunConfig) -> EarlyStoppingCallback | None:

@@ -1,12 +1,13 @@
 """What a data set must hold, besides the roles that its objective needs."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import datasets
 import numpy as np
 
 from sbert_train.data.sources import LoadedSet
-from sbert_train.errors import DataError
+from sbert_train.errors import ConfigError, DataError
+from sbert_train.model.roles import SIDE_OF_ROLE, SIDES
 from sbert_train.objectives.registry import Kind, ObjectiveSpec
 
 
@@ -23,6 +24,11 @@ def require_fitting(one: LoadedSet, roles: Sequence[str], spec: ObjectiveSpec) -
         )
     if "score" in roles:
         _require_scores(one, spec)
+    if spec.options.get("hardness") == "hard" and "negative" not in roles:
+        raise DataError(
+            f"data set {one.name}: hardness hard weighs a row's own negatives, and there are none; map a column to "
+            "negative, or take hardness in_batch"
+        )
     if "label" in roles:
         _require_labels(one, spec.name, spec.kind)
 
@@ -82,20 +88,43 @@ def _require_labels(one: LoadedSet, objective: str, kind: Kind) -> None:
         )
 
 
+def require_classes(sets: Sequence[LoadedSet]) -> int:
+    """How many classes some sets tell apart: their highest label and one more; DataError where most are unused."""
+    labels = np.unique(np.concatenate([np.asarray(one.rows["label"][:]) for one in sets]))
+    count = int(labels[-1]) + 1
+    if count > 2 * len(labels):
+        raise DataError(
+            f"data set {', '.join(one.name for one in sets)}: expected the labels 0, 1, 2, ..., found {len(labels):,} "
+            f"different ones up to {count - 1:,}; number the classes from 0"
+        )
+    return count
+
+
+def require_both_sides(roles: Collection[str]) -> None:
+    """Raise ConfigError unless some role is that of queries and another that of documents, for a head each."""
+    missing = [side for side in SIDES if not any(SIDE_OF_ROLE.get(role) == side for role in roles)]
+    if missing:
+        raise ConfigError(
+            f"model.head.shared: false, but no training set has a text for the {missing[0]} head, so that it would "
+            f"stay random; found the roles {', '.join(sorted(roles))}; set it to true"
+        )
+
+
 def require_same_shape(loaded: Sequence[LoadedSet], tokenised: Sequence[datasets.Dataset]) -> None:
-    """Rows of one batch must have the same roles, and as many negatives."""
-    shapes = []
-    for rows in tokenised:
-        negatives = len(rows[0]["negative"]) if "negative" in rows.column_names else 0
-        shapes.append((sorted(rows.column_names), negatives))
+    """Raise DataError unless all rows have the same roles, and as many negatives and scores, as one batch needs."""
+    shapes = [_shape(rows) for rows in tokenised]
     for one, shape in zip(loaded, shapes, strict=True):
         if shape != shapes[0]:
             raise DataError(
-                f"data.mixing.datasets_per_batch: {loaded[0].name} has {_shape(shapes[0])}, but {one.name} has "
-                f"{_shape(shape)}; sets that share batches need the same roles: set it to 1"
+                f"data.mixing.datasets_per_batch: {loaded[0].name} has {shapes[0]}, but {one.name} has {shape}; sets "
+                "that share batches need the same roles: set it to 1"
             )
 
 
-def _shape(shape: tuple[list[str], int]) -> str:
-    roles, negatives = shape
-    return ", ".join(roles) + (f" ({negatives} each)" if negatives else "")
+def _shape(rows: datasets.Dataset) -> str:
+    """The roles of some rows, with how many of it a row has where it has several."""
+    counts = {role: len(rows[0][role]) for role in ("negative", "score") if role in rows.column_names
+              and isinstance(rows[0][role], list)}  # fmt: skip
+    return ", ".join(
+        role + (f" ({counts[role]} each)" if role in counts else "") for role in sorted(rows.column_names)
+    )

@@ -14,8 +14,14 @@ from sbert_train.data.sources import LoadedSet
 from sbert_train.data.tokens import tokenise
 from sbert_train.errors import ConfigError, DataError
 from sbert_train.model.encoder import SentenceEncoder
+from sbert_train.model.head import TwoHeads
 from sbert_train.objectives.registry import ObjectiveSpec
-from sbert_train.training.checks import require_fitting, require_same_shape
+from sbert_train.training.checks import (
+    require_both_sides,
+    require_classes,
+    require_fitting,
+    require_same_shape,
+)
 from sbert_train.training.objectives import RunObjectives
 from sbert_train.training.prepare import load
 from sbert_train.training.vectors import FrozenTexts, References
@@ -63,12 +69,15 @@ def load_training_data(
     loaded = tuple(load(one) for one in config.data.train)
     specs = [objectives.spec_of(number) for number in range(len(loaded))]
     used = [_used_roles(one, spec) for one, spec in zip(loaded, specs, strict=True)]
+    if isinstance(encoder.head, TwoHeads):
+        require_both_sides({role for texts in used for role in texts.column_names})
     references = References(encoder)
+    tokens = [_tokenised(texts, encoder) for texts in used]
     rows = [
         SetRows(
-            _tokenised(texts, encoder),
+            tokens[number],
             objective=objectives.of_set[number],
-            pooled=None if frozen is None else frozen.of_rows(texts),
+            pooled=None if frozen is None else frozen.of_rows(texts, tokens[number]),
             reference=references.of_rows(specs[number], texts),
         )
         for number, texts in enumerate(used)
@@ -117,10 +126,10 @@ def _tokenised(rows: datasets.Dataset, encoder: SentenceEncoder) -> datasets.Dat
 
 def _classes(loaded: Sequence[LoadedSet], objectives: RunObjectives) -> tuple[int | None, ...]:
     """For each objective the highest label of its sets plus one, where it is one of classes."""
-    counts: list[int | None] = [None] * len(objectives.specs)
-    for one, number in zip(loaded, objectives.of_set, strict=True):
-        if objectives.specs[number].kind.labels == "classes":
-            counts[number] = max(counts[number] or 0, int(_labels(one).max()) + 1)
+    counts: list[int | None] = []
+    for number, spec in enumerate(objectives.specs):
+        own = [one for i, one in enumerate(loaded) if objectives.of_set[i] == number]
+        counts.append(require_classes(own) if spec.kind.labels == "classes" else None)
     return tuple(counts)
 
 

@@ -50,6 +50,16 @@ def similarity_of(objective: ObjectiveConfig) -> str:
     return "cosine" if asked == "mse" else str(asked)
 
 
+def require_dimensions(objectives: RunObjectives, encoder: SentenceEncoder) -> None:
+    """Raise ConfigError where a Matryoshka dimension is beyond the model's."""
+    most = max(objectives.matryoshka_dims, default=0)
+    if most > encoder.dimension:
+        raise ConfigError(
+            f"objective.matryoshka_dims: expected at most {encoder.dimension}, the dimensions of the model, "
+            f"found {most}"
+        )
+
+
 def build_objectives(
     objectives: RunObjectives, encoder: SentenceEncoder, classes: Sequence[int | None]
 ) -> list[Objective]:
@@ -57,15 +67,6 @@ def build_objectives(
 
     Args:
         classes: for each of `objectives.specs` the number of classes of its data, where it has labels.
-
-    Raises:
-        ConfigError: a Matryoshka dimension is beyond the model's.
     """
-    most = max(objectives.matryoshka_dims, default=0)
-    if most > encoder.dimension:
-        raise ConfigError(
-            f"objective.matryoshka_dims: expected at most {encoder.dimension}, the dimensions of the model, "
-            f"found {most}"
-        )
     built = zip(objectives.specs, classes, strict=True)
     return [spec.build(encoder.dimension, count).to(encoder.device) for spec, count in built]

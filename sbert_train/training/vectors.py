@@ -11,17 +11,25 @@ from typing import Any
 import datasets
 import numpy as np
 import torch
+import transformers
 from numpy.typing import NDArray
 from torch import nn
 
+from sbert_train import __version__
 from sbert_train.data.roles import TEXT_ROLES
-from sbert_train.data.rows import SetRows
+from sbert_train.data.rows import SetRows, token_keys
 from sbert_train.data.tokens import tokenizer_identity
 from sbert_train.data.vectors import RowVectors, Vectors, cached_vectors, row_vectors
 from sbert_train.errors import ConfigError
 from sbert_train.model.encoder import SentenceEncoder
+from sbert_train.model.head import Head, TwoHeads
+from sbert_train.model.roles import SIDE_OF_ROLE
 from sbert_train.objectives.distillation import principal_components
 from sbert_train.objectives.registry import ObjectiveSpec
+
+TEXTS_WITH_PROGRESS = 20_000
+SAMPLED = 50_000
+"""Texts whose embeddings tell the principal components of a teacher."""
 
 
 class FrozenTexts:
@@ -32,12 +40,16 @@ class FrozenTexts:
 
     def __init__(self, encoder: SentenceEncoder) -> None:
         self._encoder = encoder
-        self._identity = [digest(encoder.backbone), encoder.pooling, *_reading(encoder)]
+        self._identity = [digest(encoder.backbone), *_reading(encoder)]
 
-    def of_rows(self, rows: datasets.Dataset) -> RowVectors:
-        """The pooled vectors of all texts of a training set."""
-        roles = [role for role in TEXT_ROLES if role in rows.column_names]
-        return row_vectors(rows, {role: self._encoder.prompt_for(role) for role in roles}, self._pooled)
+    def of_rows(self, rows: datasets.Dataset, tokens: datasets.Dataset) -> RowVectors:
+        """The pooled vectors of all texts of a training set, and keys by which texts of the same tokens are the same.
+
+        Args:
+            tokens: the rows, tokenised.
+        """
+        kinds = {role: self._encoder.prompt_for(role) for role in TEXT_ROLES if role in rows.column_names}
+        return row_vectors(rows, kinds, self._pooled).with_keys(token_keys(tokens))
 
     @torch.no_grad()
     def encode(self, texts: Sequence[str], role: str) -> NDArray[np.float32]:
@@ -53,7 +65,9 @@ class FrozenTexts:
     def _pooled(self, texts: Sequence[str], role: str) -> Vectors:
         """(N, H)."""
         made_from = ["pooled", self._identity, self._encoder.prompt_for(role), list(texts)]
-        return cached_vectors(made_from, lambda: self._encoder.pool_texts(texts, role=role))
+        return cached_vectors(
+            made_from, lambda: self._encoder.pool_texts(texts, role=role, show_progress=_is_long(texts))
+        )
 
 
 class References:
@@ -83,14 +97,18 @@ class References:
                 f"objective.teacher: expected at least {self._dimension} dimensions, those of the model, found "
                 f"{encoder.dimension}; give the model a head of so many with model.head"
             )
-        identity = [digest(encoder), encoder.pooling, encoder.normalize, *_reading(encoder)]
+        identity = [digest(encoder), describe(encoder.head), encoder.normalize, *_reading(encoder)]
 
         def encode(texts: Sequence[str], role: str) -> Vectors:
             made_from = ["embeddings", identity, role, encoder.prompt_for(role), list(texts)]
-            return cached_vectors(made_from, lambda: encoder.encode(texts, role=role))
+            return cached_vectors(
+                made_from, lambda: encoder.encode(texts, role=role, show_progress=_is_long(texts))
+            )
 
+        sides = SIDE_OF_ROLE if isinstance(encoder.head, TwoHeads) else {}
         roles = [role for role in TEXT_ROLES if role in rows.column_names]
-        return row_vectors(rows, {role: encoder.prompt_for(role) for role in roles}, encode)
+        kinds = {role: f"{sides.get(role)} {encoder.prompt_for(role)}" for role in roles}
+        return row_vectors(rows, kinds, encode)
 
     def fitted(self, sets: Sequence[SetRows], taught: Sequence[bool]) -> list[SetRows]:
         """The sets, where the embeddings of a teacher of more dimensions than the model's are projected to as many of
@@ -104,7 +122,7 @@ class References:
             if wanted and one.reference is not None and one.reference.table.shape[1] > self._dimension:
                 tables.setdefault(one.objective, []).append(one.reference.table)
         projections = {
-            objective: principal_components(np.concatenate(found), self._dimension)
+            objective: principal_components(_some_of(found), self._dimension)
             for objective, found in tables.items()
         }
         return [
@@ -124,6 +142,25 @@ def digest(module: nn.Module) -> str:
     return found.hexdigest()
 
 
+def describe(head: Head | None) -> list[str]:
+    """What a head does besides multiplying with its weights."""
+    return [] if head is None else [str(module) for module in head.modules()]
+
+
 def _reading(encoder: SentenceEncoder) -> list[Any]:
-    """What the token ids of a text depend on."""
-    return [encoder.max_length, tokenizer_identity(encoder.tokenizer)]
+    """What the pooled vector of a text depends on, besides the weights of the backbone."""
+    config = encoder.backbone.config.to_diff_dict()
+    settings = {name: value for name, value in config.items() if name not in ("_name_or_path", "dtype")}
+    versions = [__version__, transformers.__version__]
+    tokens = [encoder.max_length, tokenizer_identity(encoder.tokenizer)]
+    return [encoder.pooling, settings, *versions, *tokens]
+
+
+def _is_long(texts: Sequence[str]) -> bool:
+    return len(texts) >= TEXTS_WITH_PROGRESS
+
+
+def _some_of(tables: Sequence[Vectors]) -> Vectors:
+    """At most SAMPLED rows, evenly from all tables: of such large ones more would not change the directions."""
+    step = -(-sum(map(len, tables)) // SAMPLED)
+    return np.concatenate([table[::step] for table in tables])

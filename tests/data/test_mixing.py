@@ -160,7 +160,7 @@ def test_a_pooled_set_gives_vectors_in_place_of_tokens_and_a_reference_gives_the
 ) -> None:
     table = np.arange(40, dtype=np.float32).reshape(20, 2)
     places = {"anchor": np.arange(9), "negative": np.arange(18).reshape(9, 2)}
-    vectors = RowVectors(table, np.arange(20) + 100, places)
+    vectors = RowVectors(table, places, {role: where + 100 for role, where in places.items()})
     pooled = MixedRows([SetRows(tokenised, pooled=vectors)])[3]
     assert set(pooled) == {"anchor", "negative", "score", OBJECTIVE}
     assert (pooled["anchor"].key, pooled["anchor"].vector.tolist()) == (103, [6, 7])

@@ -72,3 +72,10 @@ def test_what_cannot_be_resolved_is_refused_with_what_was_found(mapped: dict[str
     with pytest.raises(DataError) as raised:
         resolve_roles(["premise", "hypothesis"], mapped, {})
     assert words in str(raised.value)
+
+
+def test_a_column_that_is_mapped_to_a_role_does_not_play_its_own_besides() -> None:
+    """Or labels of -1 and 1 that are to be scores would be dropped as unlabelled."""
+    found = ["sentence1", "sentence2", "label"]
+    roles = resolve_roles(found, {"score": "label"}, {})
+    assert roles == {"sentence1": ("sentence1",), "sentence2": ("sentence2",), "score": ("label",)}

@@ -7,6 +7,8 @@ import datasets
 import numpy as np
 import pytest
 
+from sbert_train.data.batch import text_key
+from sbert_train.data.rows import token_keys
 from sbert_train.data.vectors import FILE, Vectors, cached_vectors, row_vectors
 
 ROWS = datasets.Dataset.from_list(
@@ -47,16 +49,24 @@ def test_a_projection_is_applied_to_what_is_read() -> None:
     assert vectors.table.shape == (2, 2), "what lies on disk stays as it is"
 
 
-def test_pooled_texts_carry_a_key_that_equal_texts_of_a_kind_share_over_data_sets() -> None:
-    one = row_vectors(ROWS, {"anchor": "query: ", "positive": "", "negative": ""}, Embedder())
-    other = row_vectors(ROWS.select([1]), {"anchor": "", "negative": "query: "}, Embedder())
-    first, both = np.array([0]), np.array([0, 1])
-    (cat, dog), (positive, _) = one.texts("anchor", both), one.texts("positive", both)
-    assert cat.vector.tolist() == [3, 6] and cat.key != dog.key
-    assert dog.key != positive.key, "the same text with another prompt is another"
-    assert other.texts("anchor", first)[0].key == positive.key
-    bird, again = one.texts("negative", first)[0]
-    assert len({bird.key, again.key, positive.key}) == 3
+def test_pooled_texts_carry_their_keys() -> None:
+    keys = {"anchor": np.array([7, 9]), "negative": np.array([[1, 2], [3, 3]])}
+    vectors = row_vectors(ROWS, {"anchor": "", "negative": ""}, Embedder()).with_keys(keys)
+    (dog,) = vectors.texts("anchor", np.array([1]))
+    assert (dog.key, dog.vector.tolist()) == (9, [3, 6])
+    assert [text.key for text in vectors.texts("negative", np.array([0]))[0]] == [1, 2]
+
+
+def test_keys_of_tokenised_texts_are_equal_for_equal_tokens_in_every_process() -> None:
+    ids = datasets.List(datasets.Value("int32"))
+    features = datasets.Features(
+        {"anchor": ids, "negative": datasets.List(ids), "label": datasets.Value("int64")}
+    )
+    rows = [{"anchor": [2, 5, 3], "negative": [[2, 5, 3], [2, 6, 3]], "label": 1}]
+    keys = token_keys(datasets.Dataset.from_list(rows, features=features))
+    assert keys["anchor"].tolist() == [text_key(np.array([2, 5, 3], np.int32).tobytes())]
+    assert keys["negative"].shape == (1, 2) and set(keys) == {"anchor", "negative"}
+    assert keys["negative"][0, 0] == keys["anchor"][0] != keys["negative"][0, 1]
 
 
 def test_vectors_are_computed_once_and_again_for_something_else(tmp_path: Path) -> None:

@@ -73,7 +73,6 @@ def test_told_none_a_model_uses_its_own(tmp_path: Path, told: Any) -> None:
     "told",
     [
         {"anchor": "the blue cat ", "positive": "not never "},  # another text
-        {"anchor": "the red cat "},  # one that the model has is not told
         {**TOLD, "sentence1": "the dog "},  # one that is told the model has not
         {"anchor": ""},  # told to put nothing before
     ],
@@ -89,6 +88,11 @@ def test_a_model_with_other_prompts_is_an_error_that_quotes_both(
     carried, _, rest = str(error.value).partition("but eval is told")
     assert "document 'not never ', query 'the red cat '" in carried
     assert all(repr(text) in rest for text in told.values())
+
+
+def test_a_prompt_that_eval_is_not_told_stays_the_models_own(tmp_path: Path) -> None:
+    tuned = saved(tmp_path, "tuned", prompts=NAMED)
+    assert figures(tuned, prompts={"anchor": TOLD["anchor"]}) == figures(tuned)
 
 
 def test_prompts_are_compared_by_their_names(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from sbert_train.training.data import load_training_data
 from sbert_train.training.objectives import run_objectives
 from sbert_train.training.prepare import load_encoder
 from sbert_train.training.siamese import SiameseModel
-from tests.training.objective_runs import SHORT, block_for, trainer_of, write_nli
+from tests.training.objective_runs import SHORT, block_for, trainer_of, write_margins, write_nli
 from tests.training.runs import (
     config,
     log_of,
@@ -124,6 +124,12 @@ PAIR = ("sentence1", "sentence2")
             (*PAIR, "label"),
             [(0,), (0,)],
             "expected at least two different labels, found 0 in all 2 rows",
+        ),
+        (
+            "softmax",
+            (*PAIR, "label"),
+            [(3,), (10**11,)],
+            "found 2 different ones up to 100,000,000,000; number",
         ),
         ("batch_triplet", ("sentence1", "sentence2", "label"), [(0,), (1,)], "each of 2 labels once"),
         ("cosent", (*PAIR, "score"), [(2,), (2,)], "expected different scores, found 2 in all 2 rows"),
@@ -247,3 +253,48 @@ def test_two_processes_train_several_objectives_as_one(tmp_path: Path, tiny_mode
         for folder in (tmp_path / "two", one.folder.root)
     )
     torch.testing.assert_close(together, alone, atol=1e-4, rtol=0)
+
+
+@pytest.mark.parametrize(
+    ("name", "rows", "words"),
+    [
+        ("cosent", 1, "expected at least 2, as objective cosent compares the rows of a batch, found 1"),
+        ("online_contrastive", 1, "expected at least 2"),
+        ("batch_triplet", 2, "expected at least 4, and an even number"),
+        ("batch_triplet", 5, "expected at least 4, and an even number"),
+        ("in_batch_negatives", 1, "expected at least 2"),
+    ],
+)
+def test_a_batch_too_small_to_learn_from_is_refused(
+    tmp_path: Path, tiny_model: Path, name: str, rows: int, words: str
+) -> None:
+    with pytest.raises(ConfigError) as raised:
+        run(tmp_path, tiny_model, objective={"name": name}, train={"per_device_train_batch_size": rows})
+    assert str(raised.value).startswith("train.per_device_train_batch_size: ") and words in str(raised.value)
+
+
+def test_hard_negatives_that_are_not_there_cannot_weigh_more(tmp_path: Path, tiny_model: Path) -> None:
+    data = data_block(tmp_path, ("anchor", "positive"), [row[:2] for row in sentences(16)])
+    objective = {"name": "in_batch_negatives", "hardness": "hard", "hardness_strength": 5}
+    with pytest.raises(DataError, match="hardness hard weighs a row's own negatives, and there are none"):
+        run(tmp_path, tiny_model, data=data, objective=objective)
+
+
+def test_a_head_that_no_text_would_train_is_refused(tmp_path: Path, tiny_model: Path) -> None:
+    blocks = block_for("embedding_distillation", tmp_path, tiny_model)
+    rows = [(row[0],) for row in sentences(16)]
+    blocks["data"] = data_block(tmp_path, ("sentence1",), rows)
+    blocks["model"] = {"base": str(tiny_model), "head": {"dim": 16, "shared": False}}
+    with pytest.raises(ConfigError, match="no training set has a text for the document head"):
+        run(tmp_path, tiny_model, **blocks)
+
+
+def test_sets_that_share_batches_need_as_many_scores(tmp_path: Path, tiny_model: Path) -> None:
+    source = str(write_margins(tmp_path))
+    sets = [
+        {"name": "a", "source": source},
+        {"name": "b", "source": source, "columns": {"score": ["score", "other"]}},
+    ]
+    data = {"train": sets, "mixing": {"datasets_per_batch": 2}}
+    with pytest.raises(DataError, match=r"a has .*score, but b has .*score \(2 each\); sets that share"):
+        run(tmp_path, tiny_model, data=data, objective={"name": "margin_mse"})

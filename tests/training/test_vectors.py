@@ -1,8 +1,10 @@
 """What is computed once for a run: the vectors of a frozen backbone, of a teacher and of a guide."""
 
+import json
 from pathlib import Path
 from typing import Any
 
+import datasets
 import numpy as np
 import pytest
 import torch
@@ -11,16 +13,20 @@ from safetensors.torch import load_file
 from sbert_train.data.collator import collate
 from sbert_train.errors import ConfigError
 from sbert_train.model.encoder import SentenceEncoder
+from sbert_train.model.head import HeadSpec, make_head
 from sbert_train.training import fit as fit_module
 from sbert_train.training.data import load_training_data
 from sbert_train.training.objectives import run_objectives
 from sbert_train.training.prepare import load_encoder
+from sbert_train.training.vectors import FrozenTexts
 from tests.tiny import make_encoder
+from tests.training.objective_runs import trainer_of
 from tests.training.runs import (
     config,
     losses,
     run,
     without_dropout,
+    write_csv,
 )
 
 HEAD = {"dim": 16, "activation": "identity"}
@@ -71,8 +77,6 @@ def test_a_frozen_backbone_runs_once_and_the_head_trains_as_if_it_ran_each_time(
 def test_a_student_comes_closer_to_its_teacher_also_to_one_of_more_dimensions(
     tmp_path: Path, tiny_model: Path, size: int
 ) -> None:
-    from sbert_train.model.head import HeadSpec, make_head
-
     teacher = make_encoder(seed=3, head=None if size == 32 else make_head(HeadSpec(size, "identity"), 32))
     teacher.save(tmp_path / "teacher")
     result, lines = run(
@@ -88,8 +92,6 @@ def test_a_student_comes_closer_to_its_teacher_also_to_one_of_more_dimensions(
 
 
 def test_a_teacher_of_fewer_dimensions_is_refused(tmp_path: Path, tiny_model: Path) -> None:
-    from sbert_train.model.head import HeadSpec, make_head
-
     make_encoder(seed=3, head=make_head(HeadSpec(8), 32)).save(tmp_path / "teacher")
     with pytest.raises(
         ConfigError, match=r"objective\.teacher: expected at least 32 dimensions.*found 8; give the"
@@ -99,6 +101,55 @@ def test_a_teacher_of_fewer_dimensions_is_refused(tmp_path: Path, tiny_model: Pa
             tiny_model,
             objective={"name": "embedding_distillation", "teacher": str(tmp_path / "teacher")},
         )
+
+
+def test_a_guide_with_two_heads_embeds_each_role_by_its_own(tmp_path: Path, tiny_model: Path) -> None:
+    guide = make_encoder(seed=3, head=make_head(HeadSpec(8, shared=False), 32))
+    guide.save(tmp_path / "guide")
+    settings = config(
+        tmp_path, tiny_model, objective={"name": "in_batch_negatives", "guide": str(tmp_path / "guide")}
+    )
+    encoder = load_encoder(settings, torch.device("cpu"))
+    data = load_training_data(settings, encoder, run_objectives(settings), batch_size=8, drop_last=False)
+    batch, texts = collate(data.rows.__getitems__([5, 2])), data.sets[0].rows[[5, 2]]
+    for role in ("anchor", "positive"):
+        expected = guide.encode(texts[role], role=role)
+        np.testing.assert_allclose(batch.reference[role], expected, atol=1e-6)
+
+
+def test_vectors_are_computed_anew_for_whatever_they_depend_on(tmp_path: Path, tiny_model: Path) -> None:
+    asked: list[str] = []
+    rows = datasets.Dataset.from_list([{"anchor": "the cat saw the dog"}])
+
+    def vector_of(**settings: Any) -> Any:
+        encoder = make_encoder(**settings)
+        texts = FrozenTexts(encoder)
+        asked.append(json.dumps(texts._identity, default=str))
+        return texts.encode(rows["anchor"][:], "anchor")
+
+    plain = vector_of()
+    assert np.array_equal(plain, vector_of()) and asked[0] == asked[1]
+    for other in ({"pooling": "max"}, {"max_length": 4}, {"seed": 1}, {"prompts": {"query": "a bird "}}):
+        assert not np.array_equal(plain, vector_of(**other)), other
+
+    encoder = make_encoder()
+    before = FrozenTexts(encoder).encode(["the cat"], "anchor")
+    encoder.backbone.config.layer_norm_eps = 0.5  # of the same weights another function
+    for module in encoder.backbone.modules():
+        if isinstance(module, torch.nn.LayerNorm):
+            module.eps = 0.5
+    assert not np.array_equal(before, FrozenTexts(encoder).encode(["the cat"], "anchor"))
+
+
+def test_texts_of_the_same_tokens_are_the_same_to_a_frozen_run(tmp_path: Path, tiny_model: Path) -> None:
+    rows = [("the cat", "a dog"), ("THE CAT", "a bird"), ("the fish", "a dog")]
+    source = write_csv(tmp_path / "case.csv", ("anchor", "positive"), rows)
+    model = {"base": str(tiny_model), "head": HEAD, "freeze": "backbone"}
+    settings = config(tmp_path, tiny_model, model=model, data={"train": [{"source": str(source)}]})
+    trainer = trainer_of(settings)
+    batch = collate(trainer.rows.__getitems__([0, 1, 2]))
+    assert batch.pooled is not None and len(batch.pooled) == 4
+    assert batch.index["anchor"][0] == batch.index["anchor"][1]
 
 
 def test_a_batch_carries_what_the_reference_makes_of_its_texts(tmp_path: Path, tiny_model: Path) -> None:
