@@ -78,7 +78,7 @@ def _count(sizes: Iterable[int]) -> str:
 def _objective(spec: ObjectiveSpec) -> str:
     # The name of a reference may come from the environment, so that only its part is told.
     told = {name: value for name, value in spec.options.items() if value is not False}
-    options = [f"{name} {_value(value)}" for name, value in told.items()]
+    options = [name if value is True else f"{name} {_value(value)}" for name, value in told.items()]
     if spec.reference is not None:
         options.append("taught by another model" if spec.kind.is_taught else "guided by another model")
     if spec.dims is not None:

@@ -34,6 +34,15 @@ from tests.training.runs import (
 )
 
 
+def test_the_plan_tells_the_options_of_an_objective_but_those_that_are_off(
+    tmp_path: Path, tiny_model: Path
+) -> None:
+    objective = {"name": "in_batch_negatives", "symmetric": True, "gather": False}
+    _, lines = run(tmp_path, tiny_model, objective=objective, train=SHORT)
+    (line,) = (line for line in lines if line.startswith("objective"))
+    assert line == "objective  in_batch_negatives (scale 20.0, similarity cosine, symmetric, mask_identical)"
+
+
 @pytest.mark.parametrize("name", OBJECTIVES)
 def test_every_objective_trains_and_moves_the_weights(name: str, tmp_path: Path, tiny_model: Path) -> None:
     result, lines = run(tmp_path, tiny_model, **block_for(name, tmp_path, tiny_model), train=SHORT)

@@ -11,14 +11,18 @@ import torch
 from safetensors.torch import load_file
 
 from sbert_train.data.collator import collate
+from sbert_train.data.rows import SetRows
+from sbert_train.data.vectors import RowVectors
 from sbert_train.errors import ConfigError
 from sbert_train.model.encoder import SentenceEncoder
 from sbert_train.model.head import HeadSpec, make_head
+from sbert_train.objectives.distillation import principal_components
 from sbert_train.training import fit as fit_module
+from sbert_train.training import vectors as vectors_module
 from sbert_train.training.data import load_training_data
 from sbert_train.training.objectives import run_objectives
 from sbert_train.training.prepare import load_encoder
-from sbert_train.training.vectors import FrozenTexts
+from sbert_train.training.vectors import FrozenTexts, References
 from tests.tiny import make_encoder
 from tests.training.objective_runs import trainer_of
 from tests.training.runs import (
@@ -101,6 +105,31 @@ def test_a_teacher_of_fewer_dimensions_is_refused(tmp_path: Path, tiny_model: Pa
             tiny_model,
             objective={"name": "embedding_distillation", "teacher": str(tmp_path / "teacher")},
         )
+
+
+def test_the_principal_components_of_many_texts_are_those_of_an_even_sample(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(vectors_module, "SAMPLED", 7)
+    of_large, of_small = (
+        SetRows(datasets.Dataset.from_list([{}]), reference=RowVectors(table, {}))
+        for table in (np.eye(20, 40, dtype=np.float32), -np.eye(5, 40, dtype=np.float32))
+    )
+    seen: list[Any] = []
+
+    def watched(sample: Any, size: int) -> Any:
+        seen.append(sample)
+        return principal_components(sample, size)
+
+    monkeypatch.setattr(vectors_module, "principal_components", watched)
+    student = make_encoder(head=make_head(HeadSpec(4), 32))
+    fitted = References(student).fitted([of_large, of_small], [True, True])
+    (sample,) = seen
+    assert sample.argmax(axis=1).tolist()[:5] == [0, 4, 8, 12, 16], "every fourth of 20"
+    assert sample.argmin(axis=1).tolist()[5:] == [0, 4], "and of 5: seven of both"
+    for one in fitted:
+        assert one.reference is not None and one.reference.projection is not None
+        assert one.reference.projection.shape == (40, 4), "both are projected alike"
 
 
 def test_a_guide_with_two_heads_embeds_each_role_by_its_own(tmp_path: Path, tiny_model: Path) -> None:
