@@ -145,5 +145,9 @@ def _results(tasks: Sequence[TaskComparison]) -> str:
             f"| {name} ({task.n:,} {task.unit}) | {metric} | {before.value:.4f} | {after.value:.4f} "
             f"| {change.value:+.4f} ({change.low:+.4f} to {change.high:+.4f}) |"
         )
-    note = f"Before is the base model. In brackets: the {LEVEL:.0%} interval of the paired difference, by bootstrap."
+    nli = any(task.kind == "nli" for task in tasks)
+    baseline = "the base model" + (", judged by the classifier as training began" if nli else "")
+    note = (
+        f"Before is {baseline}. In brackets: the {LEVEL:.0%} interval of the paired difference, by bootstrap."
+    )
     return "\n".join(rows) + f"\n\n{note}"

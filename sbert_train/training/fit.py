@@ -1,6 +1,6 @@
 """The story of a run: config, encoder, data, plan, baseline, training, report."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,12 +11,13 @@ from sbert_train.data.collator import collate
 from sbert_train.errors import ConfigError, TrainingError
 from sbert_train.evaluation.compare import Comparison, before_after
 from sbert_train.evaluation.results import TaskResult
+from sbert_train.evaluation.tasks import Task
 from sbert_train.training.arguments import early_stopping, training_arguments
 from sbert_train.training.callbacks import JsonLog, ProgressBar
 from sbert_train.training.data import load_training_data
 from sbert_train.training.objectives import build_objectives, require_dimensions, run_objectives
 from sbert_train.training.plan import plan_lines
-from sbert_train.training.prepare import base_folder, load_encoder, load_tasks
+from sbert_train.training.prepare import base_folder, load_encoder, load_tasks, own_head
 from sbert_train.training.report import write_card, write_report
 from sbert_train.training.run_folder import RunFolder
 from sbert_train.training.siamese import SiameseModel
@@ -78,6 +79,7 @@ def fit(config: RunConfig, *, overwrite: bool = False, say: Say = print) -> FitR
         encoder.choose_way(collate(first_rows[:_TRIED_ROWS]).to(args.device), config.engine.packing)
     losses = build_objectives(objectives, encoder, data.classes)
     model = SiameseModel(encoder, losses, frozen=frozen is not None)
+    _require_classifier(model, tasks)
     classifier = model.restore_classifier(base_folder(config))
     if first:
         folder.begin(config_text)
@@ -102,7 +104,7 @@ def fit(config: RunConfig, *, overwrite: bool = False, say: Say = print) -> FitR
         ],
     )
     _require_optimizer(trainer)
-    before = trainer.run_tasks()
+    before = _baseline(trainer, config)
     _require_selectable(args, before)
     trained = trainer.train()
     _require_finite(model)
@@ -121,6 +123,21 @@ def fit(config: RunConfig, *, overwrite: bool = False, say: Say = print) -> FitR
         write_card(folder, base, encoder, data.sets, comparison)
     trainer.accelerator.wait_for_everyone()  # a process that left first could leave others waiting for ever
     return FitResult(folder, base, comparison, first)
+
+
+def _baseline(trainer: SentenceTrainer, config: RunConfig) -> dict[str, TaskResult]:
+    """The results of the base: with its own head, where the model has a new one that nothing has trained yet."""
+    return trainer.run_tasks() if config.model.head is None else trainer.run_tasks_with(own_head(config))
+
+
+def _require_classifier(model: SiameseModel, tasks: Sequence[Task]) -> None:
+    """A task that judges a classifier needs one that this run trains: that of a base would not fit what comes out."""
+    for task in tasks:
+        if task.uses_classifier and model.classifier is None:
+            raise ConfigError(
+                f"data.eval: task {task.kind} of eval set {task.name} judges the classifier that objective softmax "
+                "trains, and no training set has this objective"
+            )
 
 
 def _require_optimizer(trainer: SentenceTrainer) -> None:

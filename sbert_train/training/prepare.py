@@ -9,8 +9,9 @@ from sbert_train.config import EvalSet, RunConfig, TrainSet
 from sbert_train.data.sources import LoadedSet, load_set
 from sbert_train.evaluation.tasks import Task, make_task
 from sbert_train.model.encoder import SentenceEncoder
-from sbert_train.model.head import HeadSpec
+from sbert_train.model.head import Head, HeadSpec, head_of_layout
 from sbert_train.model.lora import LoraSpec
+from sbert_train.model.read_layout import read_layout
 from sbert_train.model.resolve import resolve_model
 from sbert_train.training.objectives import similarity_of
 
@@ -46,6 +47,11 @@ def base_folder(config: RunConfig) -> Path:
     return resolve_model(model.base, revision=model.revision, trust_remote_code=model.trust_remote_code)
 
 
+def own_head(config: RunConfig) -> Head | None:
+    """The head that the base came with, where it has one."""
+    return head_of_layout(read_layout(base_folder(config)))
+
+
 def load_tasks(eval_sets: Sequence[EvalSet]) -> tuple[tuple[LoadedSet, ...], tuple[Task, ...]]:
     """Read the eval sets of a configuration and make their tasks."""
     loaded = tuple(load(one) for one in eval_sets)
@@ -66,4 +72,5 @@ def load(one: TrainSet | EvalSet) -> LoadedSet:
         where=one.where,
         score_range=one.score_range,
         limit=one.limit,
+        labels=one.labels,
     )

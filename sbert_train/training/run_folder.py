@@ -57,8 +57,9 @@ class RunFolder:
     def require_usable(self, config_text: str, *, overwrite: bool) -> None:
         """Check that a run with this configuration may write here.
 
-        A folder that is new or empty may be used; so may that of a finished run with the same configuration, which
-        is thereby repeated; that of any other run only with `overwrite`.
+        A folder that is new or empty may be used; so may that of a run that ended before its first step, and that of a
+        finished run with the same configuration, which is thereby repeated; that of any other run only with
+        `overwrite`.
 
         Raises:
             ConfigError: it may not; the message says why.
@@ -74,14 +75,16 @@ class RunFolder:
             raise ConfigError(
                 f"output_dir: {self.root} holds files that are not those of a run; choose another folder"
             )
-        if overwrite:
+        has_checkpoints = self.checkpoints.is_dir() and any(self.checkpoints.iterdir())
+        nothing_done = not (has_checkpoints or any(f.exists() for f in (self.log, self.report, self.model)))
+        if overwrite or nothing_done:
             return
         if self.config.read_text(encoding="utf-8") != config_text:
             raise ConfigError(
                 f"output_dir: {self.root} holds a run with another configuration; choose another folder, or pass "
                 "--overwrite to replace it"
             )
-        if not self.report.is_file() and self.checkpoints.is_dir() and any(self.checkpoints.iterdir()):
+        if not self.report.is_file() and has_checkpoints:
             raise ConfigError(
                 f"output_dir: {self.root} holds the checkpoints of an unfinished run; choose another folder, or pass "
                 "--overwrite to begin it again"

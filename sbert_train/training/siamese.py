@@ -63,14 +63,18 @@ class SiameseModel(nn.Module):
         """Take up the classifier that lies beside a base, where it has the shape of this one.
 
         Returns:
-            What was done, in words; None where there is no classifier here.
+            What was done, in words; None where there is no classifier here or there.
 
         Raises:
             ModelError: the one beside the base is broken.
         """
         own = self.classifier
         if own is None:
-            return None
+            return (
+                "of the base: left behind, as no objective trains it"
+                if (base / CLASSIFIER).is_dir()
+                else None
+            )
         if not (base / CLASSIFIER).is_dir():
             return f"new, of {own.classes} classes"
         found = load_classifier(base / CLASSIFIER)

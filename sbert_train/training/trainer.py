@@ -16,6 +16,7 @@ from sbert_train.data.mixing import MixedBatches
 from sbert_train.data.rows import MixedRows
 from sbert_train.evaluation.dimensions import evaluate_tasks
 from sbert_train.evaluation.tasks import Task, TaskResult
+from sbert_train.model.head import Head
 from sbert_train.training.siamese import SiameseModel
 from sbert_train.training.vectors import FrozenTexts
 
@@ -122,7 +123,31 @@ class SentenceTrainer(Trainer):
 
     def run_tasks(self) -> dict[str, TaskResult]:
         """The result of each task for the encoder as it is now; the same on every process."""
-        return evaluate_tasks(self.tasks, self._encode, dims=self.dims, classify=self.siamese.classify)
+        return self._results_of(self.tasks)
+
+    def run_tasks_with(self, head: Head | None) -> dict[str, TaskResult]:
+        """The same with another head, under the same names; but what judges a classifier judges it as it is now, for
+        it reads what this head gives."""
+        results = self._results_of([task for task in self.tasks if task.uses_classifier])
+        own, dimension = self.encoder.head, self.encoder.dimension
+        self.encoder.head = None if head is None else head.to(self.encoder.device)
+        try:
+            return results | self._results_of(
+                [task for task in self.tasks if not task.uses_classifier], at_least=dimension
+            )
+        finally:
+            self.encoder.head = own
+
+    def _results_of(self, tasks: Sequence[Task], at_least: int = 0) -> dict[str, TaskResult]:
+        """The results of some tasks, where embeddings of fewer dimensions are filled up with zeros, which change no
+        similarity: cut to more than they have, they are all that they are."""
+
+        def encode(texts: Sequence[str], role: str) -> NDArray[np.float32]:
+            embeddings = self._encode(texts, role)
+            missing = max(0, at_least - embeddings.shape[1])
+            return np.pad(embeddings, ((0, 0), (0, missing))) if missing else embeddings
+
+        return evaluate_tasks(tasks, encode, dims=self.dims, classify=self.siamese.classify)
 
     def _encode(self, texts: Sequence[str], role: str) -> NDArray[np.float32]:
         """(N, D): each process encodes its share of the texts, and all of them get the whole."""

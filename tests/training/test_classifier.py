@@ -3,9 +3,11 @@
 import json
 from pathlib import Path
 
+import pytest
 import torch
 from safetensors.torch import load_file
 
+from sbert_train.errors import ConfigError
 from sbert_train.evaluation.models import evaluate_models
 from sbert_train.objectives.softmax import CLASSIFIER, load_classifier
 from sbert_train.training.prepare import load_tasks
@@ -54,6 +56,8 @@ def test_a_run_from_a_model_with_a_classifier_takes_it_up(tmp_path: Path, tiny_m
         tmp_path, first.folder.model, **blocks, train=nowhere, output_dir=str(tmp_path / "second")
     )
     assert "classifier of 3 classes, that of the base" in lines
+    _, lines = run(tmp_path, first.folder.model, train=SHORT, output_dir=str(tmp_path / "of_none"))
+    assert "classifier of the base: left behind, as no objective trains it" in lines
     one, other = (
         load_classifier(result.folder.model / CLASSIFIER).linear.weight for result in (first, second)
     )
@@ -77,3 +81,13 @@ def test_a_run_is_evaluated_by_its_classifier(tmp_path: Path, tiny_model: Path) 
     assert again.scores[str(result.folder.model)]["accuracy"].value == after, (
         "what is saved is what was judged"
     )
+
+
+def test_a_task_that_needs_a_classifier_is_refused_at_once_where_nothing_trains_one(
+    tmp_path: Path, tiny_model: Path
+) -> None:
+    data = block_for("cosent", tmp_path, tiny_model)["data"]
+    data["eval"] = [{"name": "nli", "source": str(write_nli(tmp_path)), "task": "nli"}]
+    with pytest.raises(ConfigError, match=r"data\.eval: task nli of eval set nli judges the classifier"):
+        run(tmp_path, tiny_model, data=data, objective={"name": "cosent"})
+    assert not (tmp_path / "run").exists(), "nothing was begun"

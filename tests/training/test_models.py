@@ -3,11 +3,17 @@
 from pathlib import Path
 
 import numpy as np
+import pytest
 import torch
 from sentence_transformers import SentenceTransformer
 
+from sbert_train.evaluation.models import evaluate_models
 from sbert_train.model.encoder import SentenceEncoder
-from tests.training.runs import run
+from sbert_train.model.head import HeadSpec, make_head
+from sbert_train.training.prepare import load_tasks
+from tests.tiny import make_encoder
+from tests.training.objective_runs import SHORT, block_for, write_nli
+from tests.training.runs import config, run, write_scored
 
 TEXTS = ["the cat saw the dog near the mat", "a bird"]
 
@@ -47,3 +53,53 @@ def test_a_run_with_adapters_leaves_a_plain_model_in_which_nothing_else_changed(
         SentenceTransformer(str(model), device="cpu").encode(TEXTS), tuned.encode(TEXTS), atol=1e-5
     )
     assert np.abs(tuned.encode(TEXTS) - base.encode(TEXTS)).max() > 0.01, "training moved the embeddings"
+
+
+@pytest.mark.parametrize("freeze", ["none", "backbone"])
+@pytest.mark.parametrize("own", [None, HeadSpec(12, "tanh")], ids=["plain base", "base with a head"])
+@pytest.mark.parametrize("dim", [8, 48])
+def test_before_a_new_head_is_the_base_without_it(
+    dim: int, own: HeadSpec | None, freeze: str, tmp_path: Path
+) -> None:
+    base = tmp_path / "base"
+    make_encoder(head=own and make_head(own, 32)).save(base)
+    blocks = {
+        "model": {"base": str(base), "head": {"dim": dim}, "freeze": freeze},
+        "objective": {"name": "in_batch_negatives", "matryoshka_dims": [dim, dim - 2, 4]},
+    }
+    settings = config(tmp_path, base, **blocks)
+    result, _ = run(tmp_path, base, **blocks, train=SHORT)
+    assert result.comparison is not None
+    found = {task.task: task.scores["before"] for task in result.comparison.tasks}
+    assert list(found) == ["pairs", f"pairs_dim{dim - 2}", "pairs_dim4"]
+    (in_full, short) = evaluate_models([str(base)], load_tasks(settings.data.eval)[1], dims=[4]).tasks
+    of_base = in_full.scores[str(base)]
+    assert {name: one.value for name, one in found["pairs"].items()} == pytest.approx(
+        {name: one.value for name, one in of_base.items()}, abs=1e-6
+    )
+    assert found["pairs_dim4"]["spearman_cosine"].value == pytest.approx(
+        short.scores[str(base)]["spearman_cosine"].value, abs=1e-6
+    )
+    if dim == 48:
+        assert found["pairs_dim46"] == found["pairs"], (
+            "cut to more dimensions than it has, the base is all it is"
+        )
+    trained = SentenceEncoder.load(result.folder.model)
+    assert (
+        trained.dimension == dim and "Before is the base" in (result.folder.model / "README.md").read_text()
+    )
+
+
+def test_before_a_new_head_a_classifier_is_judged_as_it_begins(tmp_path: Path, tiny_model: Path) -> None:
+    blocks = block_for("softmax", tmp_path, tiny_model)
+    blocks["data"]["eval"] = [
+        {"name": "nli", "source": str(write_nli(tmp_path)), "task": "nli"},
+        {"name": "pairs", "source": str(write_scored(tmp_path)), "task": "sts"},
+    ]
+    blocks["model"] = {"base": str(tiny_model), "head": {"dim": 8}}
+    nowhere = {"max_steps": 1, "learning_rate": 1e-12}
+    result, _ = run(tmp_path, tiny_model, **blocks, train=nowhere)
+    assert result.comparison is not None
+    nli, pairs = ({one.task: one for one in result.comparison.tasks}[name] for name in ("nli", "pairs"))
+    assert nli.scores["before"] == nli.scores["after"], "nothing was learnt"
+    assert pairs.scores["before"] != pairs.scores["after"], "though the head is there now, and random"

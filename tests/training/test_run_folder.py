@@ -35,6 +35,18 @@ def test_a_finished_run_may_be_repeated_with_the_same_configuration_only(folder:
     folder.require_usable("seed: 2\n", overwrite=True)
 
 
+def test_a_run_that_ended_before_its_first_step_is_in_nobodys_way(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "run")
+    folder.begin("seed: 1\n")
+    folder.checkpoints.mkdir()
+    folder.require_usable("seed: 2\n", overwrite=False)
+    for file in (folder.log, folder.report, folder.checkpoints / "checkpoint-1", folder.model):
+        file.touch()
+        with pytest.raises(ConfigError, match="holds a run with another configuration"):
+            folder.require_usable("seed: 2\n", overwrite=False)
+        file.unlink()
+
+
 def test_an_unfinished_run_is_not_thrown_away_unasked(folder: RunFolder) -> None:
     folder.report.unlink()
     with pytest.raises(ConfigError, match=r"checkpoints of an unfinished run; .* --overwrite"):
