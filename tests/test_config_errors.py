@@ -111,6 +111,10 @@ WRONG_BLOCKS = [
     ("data: {train: [{source: a, weight: .inf}]}", ["data.train.0.weight: expected a number above 0"]),
     ("data: {train: [{source: a, limit: 0}]}", ["data.train.0.limit: expected an integer of at least 1"]),
     (
+        "data: {train: [{source: a, labels: [no, yes, no]}]}",
+        ["data.train.0.labels: expected at least two names"],
+    ),
+    (
         "data: {train: [{source: a, score_range: [5, 0]}]}",
         ["score_range: expected [lowest, highest], found [5, 0]"],
     ),

@@ -82,7 +82,9 @@ class ModelConfig(Block):
         description="Longest text in tokens, special tokens included; the rest is cut. null: the base's own.",
     )
     head: HeadConfig | None = Field(
-        None, description="A new head in place of the base's own. null: the base's own head, if it has one."
+        None,
+        description="A new head in place of the base's own; what the run is measured against is the base with its own. "
+        "null: the base's own head, if it has one.",
     )
     normalize: bool | None = Field(
         None, description="Scale embeddings to length 1. null: as the base's folder says."
@@ -134,6 +136,11 @@ class _Set(Block):
         description="Lowest and highest score, such as `[0, 5]`; mapped to 0 to 1. null: taken as it is.",
     )
     limit: Count | None = Field(None, description="At most this many rows, the first ones. null: all.")
+    labels: tuple[Text, ...] | None = Field(
+        None,
+        description="Names of the classes, such as `[entailment, neutral, contradiction]`, where the column of the "
+        "role `label` holds text: the first is class 0, the second 1. null: it holds whole numbers.",
+    )
 
     def wrong_keys(self) -> Iterable[tuple[TreePath, str]]:
         if not re.fullmatch(r"[\w.-]+", self.name):
@@ -141,6 +148,8 @@ class _Set(Block):
         for role, column in self.columns.items():
             if isinstance(column, tuple) and not (column and role in ("negative", "score")):
                 yield ("columns", role), "expected one column (only negative and score may have several)"
+        if self.labels is not None and (len(self.labels) < 2 or len(set(self.labels)) < len(self.labels)):
+            yield ("labels",), "expected at least two names, all different"
         if self.score_range is not None and self.score_range[0] >= self.score_range[1]:
             yield ("score_range",), "expected [lowest, highest]"
 

@@ -95,12 +95,15 @@ def find(source: str, subset: str | None, split: str, cache_dir: Path | None) ->
         # The fingerprint that `datasets` gives: made of the repository, its commit, the subset and the split.
         return Origin(rows._fingerprint, lambda: [read_dataset(rows, f"{kind.repo} ({split})")])
     if subset is not None:
-        raise DataError(f"subset: only Hub data sets have subsets, and {source} is none; leave `subset` out")
+        raise DataError(
+            f"subset: only Hub data sets have subsets, and {source} is none; leave `subset` out, or set it to null"
+        )
     if isinstance(kind, Builtin):
         return of_files([builtin_file(kind.name, split)])
     if split != DEFAULT_SPLIT:
         raise DataError(
-            f"split: a file is one split; leave `split` out and name the file of the split {split!r} as source"
+            f"split: a file is one split; leave `split` out, or set it to {DEFAULT_SPLIT}, and name the file of the "
+            f"split {split!r} as source"
         )
     return of_files(matching_files(kind.pattern))
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from sbert_train.data.hints import shown
+from sbert_train.data.hints import listed, shown
 from sbert_train.data.readers import Chunk
 from sbert_train.data.roles import TEXT_ROLES, ColumnsOfRole
 from sbert_train.data.values import as_list, as_number, as_truth, equals
@@ -33,12 +33,14 @@ class Selection:
         where: column -> the value, or the list of values, that a row must have there.
         score_range: (low, high), the scale of the scores, mapped to [0, 1]; None leaves them as they are.
         limit: how many rows to keep at most, the first ones.
+        labels: names of the classes of a label column that holds text; the first is class 0. None: it holds numbers.
     """
 
     columns: Mapping[str, ColumnsOfRole] = field(default_factory=dict)
     where: Mapping[str, Any] = field(default_factory=dict)
     score_range: tuple[float, float] | None = None
     limit: int | None = None
+    labels: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -110,10 +112,13 @@ class Sieve:
         for column, wanted in self._selection.where.items():
             chunk = self._filter(chunk, column, wanted, class_names.get(column, ()))
         values = {
-            role: READ_VALUES[role](chunk, columns, role)
+            role: READ_TEXTS[role](chunk, columns, role)
             for role, columns in roles.items()
-            if role != "score"
+            if role in READ_TEXTS
         }
+        if "label" in roles:
+            (column,) = roles["label"]
+            values["label"] = [self._label(chunk, row, column) for row in range(len(chunk))]
         rows = self._limit(self._usable(values, len(chunk)))
         chosen = {role: [column[row] for row in rows] for role, column in values.items()}
         types = dict(ARROW_TYPES)
@@ -179,6 +184,26 @@ class Sieve:
         self._limited += len(rows) - len(taken)
         return taken
 
+    def _label(self, chunk: Chunk, row: int, column: str) -> int | None:
+        """A class as an integer; None where there is none, or -1."""
+        value = chunk.columns[column][row]
+        if value is None or value == "":
+            return None
+        names = self._selection.labels
+        if names is not None:
+            if value not in names:
+                expected = f"one of the names in `labels`, {listed(names)} (choose rows by `where`)"
+                raise not_for_role(chunk, row, column, "label", expected, value)
+            return names.index(value)
+        truth = as_truth(value)
+        number = as_number(value) if truth is None else int(truth)
+        if number is None or number != int(number):
+            expected = (
+                "a whole number (name classes in words by `labels`, or leave the column out by `label: null`)"
+            )
+            raise not_for_role(chunk, row, column, "label", expected, value)
+        return None if number == UNLABELLED else int(number)
+
     def _scores(self, chunk: Chunk, row: int, columns: Sequence[str]) -> list[float]:
         """The scores of one row, of all their columns; a column may hold lists itself."""
         values = [(column, chunk.columns[column][row]) for column in columns]
@@ -233,25 +258,6 @@ def negative_values(chunk: Chunk, columns: Sequence[str], role: str) -> list[lis
     return lists
 
 
-def label_values(chunk: Chunk, columns: Sequence[str], role: str) -> list[int | None]:
-    """Classes as integers; None where there is none, or -1."""
-    (column,) = columns
-    return [class_number(chunk, row, column, role) for row in range(len(chunk))]
-
-
-def class_number(chunk: Chunk, row: int, column: str, role: str) -> int | None:
-    """One class as an integer; None where there is none, or -1."""
-    value = chunk.columns[column][row]
-    if value is None or value == "":
-        return None
-    truth = as_truth(value)
-    number = as_number(value) if truth is None else int(truth)
-    if number is None or number != int(number):
-        expected = f"a whole number (or map `{role}: null` to leave the column out)"
-        raise not_for_role(chunk, row, column, role, expected, value)
-    return None if number == UNLABELLED else int(number)
-
-
 def not_for_role(chunk: Chunk, row: int, column: str, role: str, expected: str, value: Any) -> DataError:
     """The error of a value that its role cannot take."""
     return DataError(f"{chunk.place(row)}: {role} needs {expected}, column {column!r} has {shown(value)}")
@@ -264,8 +270,7 @@ def is_empty(text: str | Sequence[str | None] | None) -> bool:
     return not text or any(is_empty(one) for one in text)
 
 
-READ_VALUES: dict[str, Callable[[Chunk, Sequence[str], str], list[Any]]] = {
+READ_TEXTS: dict[str, Callable[[Chunk, Sequence[str], str], list[Any]]] = {
     **dict.fromkeys(TEXT_ROLES, text_values),
     "negative": negative_values,
-    "label": label_values,
 }

@@ -45,6 +45,7 @@ def load_set(
     where: Mapping[str, Any] | None = None,
     score_range: Sequence[float] | None = None,
     limit: int | None = None,
+    labels: Sequence[str] | None = None,
     cache_dir: Path | None = None,
 ) -> LoadedSet:
     """Read a data set, keep the rows and columns that are asked for, and account for the rest.
@@ -62,13 +63,14 @@ def load_set(
         where: column -> value or list of values; a row is kept when it has one of the values in each column.
         score_range: [low, high] of the scores, mapped to [0, 1].
         limit: keep the first n rows of those that are left.
+        labels: names of the classes of a label column that holds text; the first is class 0.
         cache_dir: the folder of the cache; None for that of `datasets`.
 
     Raises:
         DataError: one line that names the set, the place, what was expected and what was found.
     """
     try:
-        selection = checked_selection(columns, where, score_range, limit)
+        selection = checked_selection(columns, where, score_range, limit, labels)
         origin = find(source, subset, split, cache_dir)
         rows, account = cached_rows(
             cache_dir,
@@ -85,6 +87,7 @@ def checked_selection(
     where: Mapping[str, Any] | None,
     score_range: Sequence[float] | None,
     limit: int | None,
+    labels: Sequence[str] | None,
 ) -> Selection:
     """The selection that these keys of the config ask for; raises DataError where they contradict themselves."""
     if limit is not None and limit < 1:
@@ -94,7 +97,8 @@ def checked_selection(
         low, high = scale = (score_range[0], score_range[1])
         if not low < high:
             raise DataError(f"score_range: expected [low, high] with low < high, found [{low:g}, {high:g}]")
-    return Selection(dict(columns or {}), dict(where or {}), scale, limit)
+    names = None if labels is None else tuple(labels)
+    return Selection(dict(columns or {}), dict(where or {}), scale, limit, names)
 
 
 def write_rows(sources: Iterable[RowSource], selection: Selection, path: Path) -> RowAccount:
@@ -118,11 +122,17 @@ def role_tables(sources: Iterable[RowSource], sieve: Sieve, selection: Selection
     """Tables with the same roles from every source."""
     first: tuple[str, Sequence[str]] | None = None
     for source in sources:
-        roles = resolve_roles(source.columns, selection.columns, selection.where)
+        # A column `label` of texts that `where` chooses from is no class, unless the classes are named.
+        where = {c: v for c, v in selection.where.items() if not (selection.labels and c == "label")}
+        roles = resolve_roles(source.columns, selection.columns, where)
         require_columns(selection.where, source.columns, "where")
         if selection.score_range is not None and "score" not in roles:
             raise DataError(
                 f"score_range: {source.name} has no column for the role score; map one or leave it out"
+            )
+        if selection.labels is not None and "label" not in roles:
+            raise DataError(
+                f"labels: {source.name} has no column for the role label; map one or leave it out"
             )
         first = first or (source.name, list(roles))
         if list(roles) != first[1]:

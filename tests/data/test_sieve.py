@@ -113,6 +113,12 @@ def test_labels_are_whole_numbers_however_they_are_written() -> None:
     assert rows["label"] == [0, 1, 2, 3, 4, 1, 0, 7]
 
 
+def test_classes_in_words_are_numbered_in_the_order_of_their_names() -> None:
+    columns: Columns = {"anchor": ["a", "b", "c", "d"], "label": ["neutral", "", "yes", None]}
+    rows, account = sift(columns, labels=("yes", "neutral", "no"))
+    assert rows == {"anchor": ["a", "c"], "label": [1, 0]} and account.dropped == {"unlabelled": 2}
+
+
 def test_scores_are_mapped_from_their_range_to_0_and_1() -> None:
     columns: Columns = {"anchor": ["a"] * 4, "score": ["0", 5, 1.25, " 2.5 "]}
     assert sift(columns, score_range=(0.0, 5.0))[0]["score"] == [0.0, 1.0, 0.25, 0.5]
@@ -172,7 +178,18 @@ def test_limit_keeps_the_first_rows_over_all_chunks() -> None:
         (
             {"anchor": ["a"], "label": ["yes"]},
             {},
-            "line 2: label needs a whole number (or map `label: null` to leave",
+            "line 2: label needs a whole number (name classes in words by `labels`, or leave",
+        ),
+        (
+            {"anchor": ["a", "b"], "label": ["yes", "maybe"]},
+            {"labels": ("no", "yes")},
+            "line 3: label needs one of the names in `labels`, 'no', 'yes' (choose rows by `where`), column 'label' "
+            "has 'maybe'",
+        ),
+        (
+            {"anchor": ["a"], "label": [1]},
+            {"labels": ("no", "yes")},
+            "line 2: label needs one of the names",
         ),
         ({"anchor": ["a"], "label": [0.5]}, {}, "column 'label' has 0.5"),
         ({"anchor": ["a"], "label": [float("nan")]}, {}, "column 'label' has nan"),

@@ -123,6 +123,17 @@ def test_a_source_is_told_by_its_spelling(source: str, kind: Builtin | Files | H
     assert classify(source) == kind
 
 
+def test_named_classes_play_the_role_label_also_where_rows_are_chosen_by_them(
+    load: Load, tmp_path: Path
+) -> None:
+    path = tmp_path / "nli.csv"
+    path.write_text("sentence1,sentence2,label\na,b,neutral\nc,d,-\ne,f,entailment\n")
+    names = ["entailment", "neutral", "contradiction"]
+    assert "label" not in load(path, where={"label": names}).rows.column_names
+    chosen = load(path, where={"label": names}, labels=names)
+    assert chosen.rows["label"][:] == [1, 0] and chosen.account.filtered == 1
+
+
 def test_a_second_load_does_not_read_again_and_a_changed_file_is_noticed(
     load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -242,7 +253,7 @@ FILES = {
             {},
             "'https://host/pairs.csv' is an address; download it and give the path",
         ),
-        ("pairs.csv", {"split": "test"}, "split: a file is one split; leave `split` out and name the file"),
+        ("pairs.csv", {"split": "test"}, "split: a file is one split; leave `split` out, or set it to train, and name the file"),
         ("pairs.csv", {"subset": "en"}, "subset: only Hub data sets have subsets, and pairs.csv is none"),
         (
             "builtin:contrasts",
@@ -263,6 +274,7 @@ FILES = {
         ),
         ("pairs.csv", {"score_range": [0, 5]}, "pairs.csv, line 3: score '9' is outside score_range [0, 5]"),
         ("pairs.jsonl", {"score_range": [0, 5]}, "score_range: pairs.jsonl has no column for the role score"),
+        ("pairs.jsonl", {"labels": ["no", "yes"]}, "labels: pairs.jsonl has no column for the role label"),
         (
             "pairs.csv",
             {"where": {"language": "en"}},
