@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 
 from sbert_train import __version__
-from sbert_train.errors import SbertTrainError
+from sbert_train.errors import CommandError, SbertTrainError
 from sbert_train.evaluation.kinds import KINDS
 
 app = typer.Typer(
@@ -105,7 +105,9 @@ def evaluate(
     ] = None,
     column: Annotated[
         list[str] | None,
-        typer.Option(help="ROLE=COLUMN where a column is not named as its role; repeatable."),
+        typer.Option(
+            help="ROLE=COLUMN where a column is not named as its role, ROLE=null to leave it out; repeatable."
+        ),
     ] = None,
     prompt: Annotated[
         list[str] | None,
@@ -127,17 +129,19 @@ def evaluate(
 ) -> None:
     """Compare models on the same data, side by side, with 95 % confidence intervals."""
     if (config is None) == (not data):
-        raise typer.BadParameter("give either --config or --data")
+        raise CommandError("give either --config or --data")
     if config is not None and (split or task or column or prompt):
-        raise typer.BadParameter(
+        raise CommandError(
             "--split, --task, --column and --prompt go with --data; a --config says these itself"
         )
     if json_file is not None and not json_file.absolute().parent.is_dir():
-        raise typer.BadParameter(f"--json {json_file}: there is no folder {json_file.parent}")
-    columns = _pairs("--column", column or [], "ROLE=COLUMN, such as anchor=question")
+        raise CommandError(f"--json {json_file}: there is no folder {json_file.parent}")
+    named = _pairs("--column", column or [], "ROLE=COLUMN, such as anchor=question")
+    columns = {role: None if name == "null" else name for role, name in named.items()}
     prompts: Mapping[str, str] = _pairs("--prompt", prompt or [], "ROLE=TEXT, such as 'anchor=query: '")
     numbers = _numbers(dims or "")
     _quiet_libraries()
+    from sbert_train.data.sieve import describe
     from sbert_train.evaluation.models import evaluate_models
 
     if config is not None:
@@ -146,12 +150,15 @@ def evaluate(
         from sbert_train.training.prepare import load_tasks
 
         settings = load_config(find_config(config))
-        _, tasks = load_tasks(settings.data.eval)
+        sets, tasks = load_tasks(settings.data.eval)
         prompts = settings.model.prompts
     else:
         from sbert_train.evaluation.adhoc import load_eval_sets
 
-        tasks = load_eval_sets(_named(data or []), split=split, task=task, columns=columns)
+        sets, tasks = load_eval_sets(_named(data or []), split=split, task=task, columns=columns)
+    for one in sets:
+        if one.account.kept < one.account.read:
+            print(describe(one.name, one.account))
     comparison = evaluate_models(models, tasks, prompts=prompts, dims=numbers)
     _print_comparison(comparison, all_metrics=all_metrics)
     if json_file is not None:
@@ -211,7 +218,7 @@ def _named(sources: Sequence[str]) -> dict[str, str]:
     for source in sources:
         first = named.setdefault(name_of_source(source), source)
         if first != source:
-            raise typer.BadParameter(
+            raise CommandError(
                 f"--data {source}: named {name_of_source(source)}, as {first} is; evaluate one after the other, or use "
                 "a --config, where each set has a name"
             )
@@ -223,9 +230,9 @@ def _pairs(option: str, texts: Sequence[str], expected: str) -> dict[str, str]:
     for text in texts:
         role, sign, value = text.partition("=")
         if not (role and sign and value):
-            raise typer.BadParameter(f"{option} {text}: expected {expected}")
+            raise CommandError(f"{option} {text}: expected {expected}")
         if role in pairs:
-            raise typer.BadParameter(f"{option} {text}: {role} is {pairs[role]} already")
+            raise CommandError(f"{option} {text}: {role} is {pairs[role]} already")
         pairs[role] = value
     return pairs
 
@@ -249,7 +256,7 @@ def _numbers(text: str) -> list[int]:
     try:
         return [int(number) for number in text.split(",")] if text else []
     except ValueError:
-        raise typer.BadParameter(f"--dims {text}: expected numbers with commas, such as 384,128,64") from None
+        raise CommandError(f"--dims {text}: expected numbers with commas, such as 384,128,64") from None
 
 
 def _print_comparison(comparison: Any, *, all_metrics: bool = False) -> None:

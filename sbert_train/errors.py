@@ -1,6 +1,7 @@
 """The exceptions that a user can mend: printed as one line, exit code 2.
 
     SbertTrainError
+    ├── CommandError       the options of a command
     ├── ConfigError        the YAML file or an override of it
     ├── DataError          a data set: where it is, how it reads, its columns and rows
     ├── ModelError         a model folder, package or Hub id
@@ -14,6 +15,10 @@ Any other exception is our own fault and keeps its traceback (exit code 1).
 
 class SbertTrainError(Exception):
     """Something that the user can mend; its message says what, where and what to do."""
+
+
+class CommandError(SbertTrainError):
+    """The options of a command do not fit together, or one has a value that it cannot take."""
 
 
 class ConfigError(SbertTrainError):

@@ -6,7 +6,7 @@ from datasets import Dataset
 
 from sbert_train.data.hints import listed
 from sbert_train.data.locate import DEFAULT_SPLIT, Files, classify
-from sbert_train.data.sources import load_set
+from sbert_train.data.sources import LoadedSet, load_set
 from sbert_train.errors import DataError
 from sbert_train.evaluation.pair_classification import PairClassificationTask
 from sbert_train.evaluation.tasks import TASKS, Task, make_task
@@ -17,25 +17,26 @@ def load_eval_sets(
     *,
     split: str | None = None,
     task: str | None = None,
-    columns: Mapping[str, str] | None = None,
-) -> tuple[Task, ...]:
+    columns: Mapping[str, str | None] | None = None,
+) -> tuple[tuple[LoadedSet, ...], tuple[Task, ...]]:
     """Read eval sets and choose a task for each.
 
     Args:
         sources: name -> file, Hub id or builtin data set.
         split: of a Hub or builtin data set; None: test. Files are one split.
         task: a key of TASKS for all of them; None: see `task_for`.
-        columns: role -> column, where a column is not named as its role.
+        columns: role -> column, where a column is not named as its role; None: leave the role out.
 
     Raises:
         DataError: a set cannot be read, or no task can be told by its roles.
     """
-    tasks = []
+    loaded, tasks = [], []
     for name, source in sources.items():
         default = DEFAULT_SPLIT if isinstance(classify(source), Files) else "test"
-        rows = load_set(name, source, split=split or default, columns=columns).rows
-        tasks.append(make_task(task or task_for(name, rows), name, rows))
-    return tuple(tasks)
+        one = load_set(name, source, split=split or default, columns=columns)
+        loaded.append(one)
+        tasks.append(make_task(task or task_for(name, one.rows), name, one.rows))
+    return tuple(loaded), tuple(tasks)
 
 
 def task_for(name: str, rows: Dataset) -> str:

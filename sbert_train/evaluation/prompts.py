@@ -35,8 +35,9 @@ def settle_prompts(model: str, encoder: SentenceEncoder, told: Mapping[str, str]
         encoder.prompts.update(named)
     elif any(text != carried.get(name, "") for name, text in named.items()):
         raise EvaluationError(
-            f"{model} carries the prompts {_quoted(carried)}, but eval is told {_quoted(named)}; tell it those "
-            "that the model carries, or none, so that every model takes its own"
+            f"{model} carries the prompts {_quoted(carried)}, but eval is told {_quoted(named)} (query is that of an "
+            "anchor, document that of a positive or negative); tell it those that the model carries, or none, so that "
+            "every model takes its own"
         )
 
 

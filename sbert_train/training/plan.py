@@ -81,6 +81,8 @@ def _objective(spec: ObjectiveSpec) -> str:
     options = [name if value is True else f"{name} {_value(value)}" for name, value in told.items()]
     if spec.reference is not None:
         options.append("taught by another model" if spec.kind.is_taught else "guided by another model")
+    elif "guide_margin" in spec.options:
+        options.append("guided by itself")
     if spec.dims is not None:
         options.append(
             f"dimensions {_value(spec.dims)}" + (f" weighing {_value(spec.weights)}" if spec.weights else "")

@@ -52,6 +52,6 @@ def test_roles_of_no_task_are_an_error_that_says_what_each_task_needs() -> None:
 def test_a_task_that_is_named_is_taken(tmp_path: Path) -> None:
     file = tmp_path / "pairs.csv"
     file.write_text("sentence1,sentence2,score,label\na,b,0.5,1\nc,d,0.7,0\n")
-    assert [task.kind for task in load_eval_sets({"pairs": str(file)})] == ["sts"]
-    named = load_eval_sets({"pairs": str(file)}, task="pair_classification")
+    assert [task.kind for task in load_eval_sets({"pairs": str(file)})[1]] == ["sts"]
+    _, named = load_eval_sets({"pairs": str(file)}, task="pair_classification")
     assert [(task.kind, task.name) for task in named] == [("pair_classification", "pairs")]

@@ -41,6 +41,14 @@ def test_the_plan_tells_the_options_of_an_objective_but_those_that_are_off(
     _, lines = run(tmp_path, tiny_model, objective=objective, train=SHORT)
     (line,) = (line for line in lines if line.startswith("objective"))
     assert line == "objective  in_batch_negatives (scale 20.0, similarity cosine, symmetric, mask_identical)"
+    objective = {"name": "in_batch_negatives", "guide": "self", "mask_identical": False, "gather": False}
+    _, lines = run(
+        tmp_path, tiny_model, objective=objective, train=SHORT, output_dir=str(tmp_path / "guided")
+    )
+    (line,) = (line for line in lines if line.startswith("objective"))
+    assert line.endswith(
+        "(scale 20.0, similarity cosine, guide_margin 0.0, margin_strategy absolute, guided by itself)"
+    )
 
 
 @pytest.mark.parametrize("name", OBJECTIVES)
