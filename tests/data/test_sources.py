@@ -253,7 +253,11 @@ FILES = {
             {},
             "'https://host/pairs.csv' is an address; download it and give the path",
         ),
-        ("pairs.csv", {"split": "test"}, "split: a file is one split; leave `split` out, or set it to train, and name the file"),
+        (
+            "pairs.csv",
+            {"split": "test"},
+            "split: a file is one split; leave `split` out, or set it to train, and name the file",
+        ),
         ("pairs.csv", {"subset": "en"}, "subset: only Hub data sets have subsets, and pairs.csv is none"),
         (
             "builtin:contrasts",
