@@ -259,14 +259,14 @@ class SentenceEncoder(TextEncoder):
             what: none, backbone, embeddings, or an integer n: the embeddings and the lowest n layers.
 
         Raises:
-            ModelError: the backbone has fewer than n layers or no list of them, nothing would be left to train, or
-                adapters are in place, with which all of the backbone is frozen.
+            ModelError: the backbone has fewer than n layers or no list of them, or adapters are in place, with which
+                all of the backbone is frozen.
         """
         if self.adapters is not None and what != "none":
             raise ModelError(
                 f"model.freeze is {what}, but with model.lora only the adapters train; set it to none"
             )
-        freeze(self.backbone, what, has_head=self.head is not None)
+        freeze(self.backbone, what)
 
     def add_lora(self, spec: LoraSpec) -> None:
         """Put low-rank adapters into the backbone, of which nothing else trains from now on; a head still does.

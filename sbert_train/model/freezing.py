@@ -7,23 +7,18 @@ from sbert_train.errors import ModelError
 from sbert_train.model.backbone import layers_of
 
 
-def freeze(backbone: PreTrainedModel, what: str | int, *, has_head: bool) -> None:
+def freeze(backbone: PreTrainedModel, what: str | int) -> None:
     """Keep some weights of a backbone as they are.
 
     Args:
         what: none, backbone, embeddings, or an integer n: the embeddings and the lowest n layers.
-        has_head: whether something would train without the backbone.
 
     Raises:
-        ModelError: the backbone has fewer than n layers or no list of them, or nothing would be left to train.
+        ModelError: the backbone has fewer than n layers or no list of them.
     """
     if what == "none":
         return
     if what == "backbone":
-        if not has_head:
-            raise ModelError(
-                "model.freeze is backbone and there is no head: nothing is left to train; add model.head"
-            )
         backbone.requires_grad_(False)
         return
     backbone.get_input_embeddings().requires_grad_(False)
@@ -39,11 +34,6 @@ def freeze(backbone: PreTrainedModel, what: str | int, *, has_head: bool) -> Non
         )
     if int(what) > len(layers):
         raise ModelError(f"model.freeze is {what}, but this backbone has {len(layers)} layers")
-    if int(what) == len(layers) and not has_head:
-        raise ModelError(
-            f"model.freeze is {what}, all layers of this backbone, and there is no head: nothing is left to "
-            "train; freeze fewer, or add model.head"
-        )
     for layer in layers[: int(what)]:
         layer.requires_grad_(False)
 

@@ -15,7 +15,12 @@ from sbert_train.evaluation.tasks import Task
 from sbert_train.training.arguments import early_stopping, training_arguments
 from sbert_train.training.callbacks import JsonLog, ProgressBar
 from sbert_train.training.data import load_training_data
-from sbert_train.training.objectives import build_objectives, require_dimensions, run_objectives
+from sbert_train.training.objectives import (
+    build_objectives,
+    require_dimensions,
+    require_trainable,
+    run_objectives,
+)
 from sbert_train.training.plan import plan_lines
 from sbert_train.training.prepare import base_folder, load_encoder, load_tasks, own_head
 from sbert_train.training.report import write_card, write_report
@@ -64,6 +69,7 @@ def fit(config: RunConfig, *, overwrite: bool = False, say: Say = print) -> FitR
     with args.main_process_first():
         encoder = load_encoder(config, args.device)
         require_dimensions(objectives, encoder)
+        require_trainable(objectives, encoder)
         frozen = FrozenTexts(encoder) if config.model.freeze == "backbone" else None
         data = load_training_data(
             config,

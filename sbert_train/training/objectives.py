@@ -60,6 +60,20 @@ def require_dimensions(objectives: RunObjectives, encoder: SentenceEncoder) -> N
         )
 
 
+def require_trainable(objectives: RunObjectives, encoder: SentenceEncoder) -> None:
+    """Raise ConfigError where all of the encoder is frozen and no objective has weights."""
+    if any(weights.requires_grad for weights in encoder.parameters()):
+        return
+    tried = build_objectives(
+        objectives, encoder, [2] * len(objectives.specs)
+    )  # weights there are, or not, of any size
+    if not any(list(one.parameters()) for one in tried):
+        raise ConfigError(
+            "model.freeze: nothing is left to train, as there is no head and the objective has no weights; freeze "
+            "less, or add model.head"
+        )
+
+
 def build_objectives(
     objectives: RunObjectives, encoder: SentenceEncoder, classes: Sequence[int | None]
 ) -> list[Objective]:

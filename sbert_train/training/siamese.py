@@ -27,9 +27,9 @@ class SiameseModel(nn.Module):
         """Put them together.
 
         Args:
-            frozen: batches bring the pooled vectors of a frozen backbone, so that of the encoder only the head is run.
-                It alone is a part of this module then: what neither trains nor runs needs no place in a checkpoint, and
-                no look at each step.
+            frozen: batches bring the pooled vectors of a frozen backbone, so that of the encoder only the head is run,
+                if there is one. It alone is a part of this module then: what neither trains nor runs needs no place in
+                a checkpoint, and no look at each step.
         """
         super().__init__()
         self.__dict__["encoder"] = encoder  # not as a part, which `weights` is

@@ -193,7 +193,7 @@ def test_an_architecture_without_layers_is_told_so() -> None:
     with pytest.raises(
         ModelError, match=r"model.freeze: Bare has no list of layers; use none, embeddings or"
     ):
-        freeze(Bare(), 1, has_head=False)
+        freeze(Bare(), 1)
 
 
 def values_and_gradients(encoder: SentenceEncoder) -> tuple[Tensor, dict[str, Tensor]]:

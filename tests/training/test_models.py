@@ -5,8 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file
 from sentence_transformers import SentenceTransformer
 
+from sbert_train.errors import ConfigError
 from sbert_train.evaluation.models import evaluate_models
 from sbert_train.model.encoder import SentenceEncoder
 from sbert_train.model.head import HeadSpec, make_head
@@ -103,3 +105,36 @@ def test_before_a_new_head_a_classifier_is_judged_as_it_begins(tmp_path: Path, t
     nli, pairs = ({one.task: one for one in result.comparison.tasks}[name] for name in ("nli", "pairs"))
     assert nli.scores["before"] == nli.scores["after"], "nothing was learnt"
     assert pairs.scores["before"] != pairs.scores["after"], "though the head is there now, and random"
+
+
+@pytest.mark.parametrize("freeze", ["backbone", 2])
+def test_on_a_frozen_encoder_a_classifier_trains_alone(
+    freeze: str | int, tmp_path: Path, tiny_model: Path
+) -> None:
+    model = {"base": str(tiny_model), "freeze": freeze}
+    blocks = block_for("softmax", tmp_path, tiny_model)
+    blocks["data"]["eval"] = [{"name": "nli", "source": str(write_nli(tmp_path)), "task": "nli"}]
+    train = {"num_train_epochs": 60, "learning_rate": 3e-2, "save_total_limit": 1}
+    result, lines = run(tmp_path, tiny_model, **blocks, model=model, train=train)
+    assert result.comparison is not None
+    (task,) = result.comparison.tasks
+    before, after = (task.scores[name]["accuracy"].value for name in ("before", "after"))
+    assert before < 0.6 < after, "it learns its own training set"
+    assert "weights    291 of " in lines[1]
+    (checkpoint,) = result.folder.checkpoints.iterdir()
+    if freeze == "backbone":
+        assert set(load_file(checkpoint / "model.safetensors")) == {
+            "objectives.0.loss.linear.weight",
+            "objectives.0.loss.linear.bias",
+        }
+    np.testing.assert_array_equal(
+        SentenceEncoder.load(result.folder.model).encode(TEXTS),
+        SentenceEncoder.load(tiny_model).encode(TEXTS),
+    )
+
+
+@pytest.mark.parametrize("freeze", ["backbone", 2])
+def test_a_run_with_nothing_to_train_is_refused(freeze: str | int, tmp_path: Path, tiny_model: Path) -> None:
+    with pytest.raises(ConfigError, match=r"model\.freeze: nothing is left to train, as there is no head"):
+        run(tmp_path, tiny_model, model={"base": str(tiny_model), "freeze": freeze})
+    assert not (tmp_path / "run").exists()
