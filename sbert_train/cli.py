@@ -83,7 +83,7 @@ def fit(
     if not result.first_process:
         return
     if result.comparison is not None:
-        _print_comparison(result.comparison)
+        _print_comparison(result.comparison, also=result.selected_by)
     _print_next(result.base, result.folder.model)
 
 
@@ -259,10 +259,10 @@ def _numbers(text: str) -> list[int]:
         raise CommandError(f"--dims {text}: expected numbers with commas, such as 384,128,64") from None
 
 
-def _print_comparison(comparison: Any, *, all_metrics: bool = False) -> None:
+def _print_comparison(comparison: Any, *, all_metrics: bool = False, also: str | None = None) -> None:
     from sbert_train.evaluation.table import render
 
-    Console().print(render(comparison, all_metrics=all_metrics))
+    Console().print(render(comparison, all_metrics=all_metrics, also=also))
 
 
 def _quiet_libraries() -> None:

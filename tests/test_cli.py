@@ -43,6 +43,9 @@ def test_fit_ends_in_before_and_after_and_the_next_commands(config_file: Path, t
         "fit", "--config", config_file, "train.num_train_epochs=2", f"output_dir={tmp_path / 'other'}"
     )
     assert "before" in output and "after" in output and "spearman_cosine" in output
+    assert "pearson_manhattan" not in output
+    chosen = run("fit", "--config", config_file, "train.metric_for_best_model=eval_pairs_pearson_manhattan")
+    assert "  pearson_manhattan" in chosen and "  spearman_cosine" in chosen
     assert json.loads((tmp_path / "other" / "report.json").read_text())["training"]["epochs"] == 2
     commands = [line.strip() for line in output.splitlines() if line.startswith("  sbert-train")]
     assert [command.split()[1] for command in commands] == ["eval", "export"]

@@ -10,8 +10,10 @@ from sbert_train.evaluation.compare import Comparison, TaskComparison
 INTERVAL = f"  {LEVEL:.0%} interval"
 
 
-def render(comparison: Comparison, *, all_metrics: bool = False) -> Table:
+def render(comparison: Comparison, *, all_metrics: bool = False, also: str | None = None) -> Table:
     """The primary metric of each eval set (or all its metrics), models side by side, with intervals.
+
+    also: one more metric, as EVALSET_METRIC, such as that which selected a checkpoint.
 
     Differences from the first model stand below, with the interval of the paired difference; a star marks
     those whose interval excludes zero, so that nothing is told by colour alone. Three models fit into 80
@@ -30,7 +32,7 @@ def render(comparison: Comparison, *, all_metrics: bool = False) -> Table:
         table.add_column(Text(model), overflow="fold")
     for task in comparison.tasks:
         table.add_row(Text(f"{task.task}, {task.n:,} {task.unit}", style="bold"))
-        for metric in _metrics(task, all_metrics):
+        for metric in _metrics(task, all_metrics, also):
             _add_metric(table, comparison, task, metric)
         table.add_section()
     return table
@@ -53,11 +55,12 @@ def _change(change: Estimate) -> Text:
     return Text(f"{change.value:+.4f} *", style="green" if change.value > 0 else "red")
 
 
-def _metrics(task: TaskComparison, all_metrics: bool) -> list[str]:
-    if not all_metrics:
-        return [task.primary_metric]
-    metrics = next(iter(task.scores.values()))
-    return [task.primary_metric, *(metric for metric in metrics if metric != task.primary_metric)]
+def _metrics(task: TaskComparison, all_metrics: bool, also: str | None) -> list[str]:
+    others = [metric for metric in next(iter(task.scores.values())) if metric != task.primary_metric]
+    return [
+        task.primary_metric,
+        *(metric for metric in others if all_metrics or f"{task.task}_{metric}" == also),
+    ]
 
 
 def _caption(comparison: Comparison) -> str:

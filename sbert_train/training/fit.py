@@ -43,6 +43,8 @@ class FitResult:
     """The base model, as the configuration names it."""
     comparison: Comparison | None
     """The base model and the tuned one on the eval sets; None where there are none."""
+    selected_by: str | None
+    """EVALSET_METRIC by which the model was selected; None where it is the last."""
     first_process: bool
     """Whether this process is the one that writes and reports."""
 
@@ -128,7 +130,7 @@ def fit(config: RunConfig, *, overwrite: bool = False, say: Say = print) -> FitR
         write_report(folder, base, trainer, trained.metrics, (*data.sets, *eval_sets), comparison)
         write_card(folder, base, encoder, data.sets, comparison)
     trainer.accelerator.wait_for_everyone()  # a process that left first could leave others waiting for ever
-    return FitResult(folder, base, comparison, first)
+    return FitResult(folder, base, comparison, _selected_by(args), first)
 
 
 def _baseline(trainer: SentenceTrainer, config: RunConfig) -> dict[str, TaskResult]:
@@ -163,12 +165,18 @@ def _require_finite(model: SiameseModel) -> None:
         )
 
 
+def _selected_by(args: TrainingArguments) -> str | None:
+    """EVALSET_METRIC of the metric that selects the best checkpoint; None where none does."""
+    metric = args.metric_for_best_model if args.load_best_model_at_end else None
+    return None if metric is None else metric.removeprefix("eval_")
+
+
 def _require_selectable(args: TrainingArguments, results: Mapping[str, TaskResult]) -> None:
     """The metric that selects the best checkpoint must be one that the eval sets give."""
-    if not args.load_best_model_at_end or args.metric_for_best_model is None:
+    wanted = _selected_by(args)
+    if wanted is None:
         return
     known = [f"{name}_{metric}" for name, result in results.items() for metric in result.metrics]
-    wanted = args.metric_for_best_model.removeprefix("eval_")
     if wanted not in known:
         raise ConfigError(
             f"train.metric_for_best_model: no eval set gives {wanted}; there are: {', '.join(known)}"

@@ -83,6 +83,15 @@ def test_all_metrics_begin_with_the_primary_one() -> None:
     assert "+0.0068" in text
 
 
+def test_one_more_metric_is_shown_for_the_eval_set_that_it_is_of() -> None:
+    console = Console(file=io.StringIO(), width=80)
+    both = comparison(["a", "b"], sets=("dev", "other"))
+    console.print(render(both, also="dev_pearson_cosine"))
+    assert isinstance(console.file, io.StringIO)
+    names = [line.split()[0] for line in console.file.getvalue().splitlines() if "_cosine" in line]
+    assert names == ["spearman_cosine", "pearson_cosine", "spearman_cosine"]
+
+
 def test_three_models_fit_into_eighty_columns_with_every_cell_on_one_line() -> None:
     text = printed(comparison(["base", "runs/nli/model", "runs/stsb/model"]))
     assert max(len(line) for line in text.splitlines()) <= 80
