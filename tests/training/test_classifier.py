@@ -83,6 +83,15 @@ def test_a_run_is_evaluated_by_its_classifier(tmp_path: Path, tiny_model: Path) 
     )
 
 
+def test_of_a_matryoshka_softmax_the_classifier_of_all_dimensions_is_kept(
+    tmp_path: Path, tiny_model: Path
+) -> None:
+    blocks = block_for("softmax", tmp_path, tiny_model)
+    blocks["objective"]["matryoshka_dims"] = [8, 32, 16]
+    result, _ = run(tmp_path, tiny_model, **blocks, train=SHORT)
+    assert load_classifier(result.folder.model / CLASSIFIER).dimension == 32
+
+
 def test_a_task_that_needs_a_classifier_is_refused_at_once_where_nothing_trains_one(
     tmp_path: Path, tiny_model: Path
 ) -> None:

@@ -17,6 +17,7 @@ from sbert_train.errors import ConfigError
 from sbert_train.model.encoder import SentenceEncoder
 from sbert_train.model.head import HeadSpec, make_head
 from sbert_train.objectives.distillation import principal_components
+from sbert_train.objectives.registry import objective_spec
 from sbert_train.training import fit as fit_module
 from sbert_train.training import vectors as vectors_module
 from sbert_train.training.data import load_training_data
@@ -132,6 +133,23 @@ def test_the_principal_components_of_many_texts_are_those_of_an_even_sample(
         assert one.reference.projection.shape == (40, 4), "both are projected alike"
 
 
+def test_each_guide_is_asked_itself_and_in_all_of_its_dimensions(tmp_path: Path, tiny_model: Path) -> None:
+    rows = datasets.Dataset.from_list([{"anchor": "the cat", "positive": "a dog"}])
+    found = []
+    for seed in (3, 4):
+        guide = make_encoder(seed=seed, head=make_head(HeadSpec(48, "identity"), 32))
+        guide.save(tmp_path / f"guide{seed}")
+        references = References(make_encoder())
+        spec = objective_spec("in_batch_negatives", guide=str(tmp_path / f"guide{seed}"))
+        own = references.of_rows(spec, rows)
+        (fitted,) = references.fitted([SetRows(rows, reference=own)], [spec.kind.is_taught])
+        assert fitted.reference is not None
+        vectors = fitted.reference.vectors("anchor", np.array([0]))
+        np.testing.assert_allclose(vectors, guide.encode(["the cat"], role="anchor"), atol=1e-6)
+        found.append(vectors)
+    assert np.abs(found[0] - found[1]).max() > 1e-3
+
+
 def test_a_guide_with_two_heads_embeds_each_role_by_its_own(tmp_path: Path, tiny_model: Path) -> None:
     guide = make_encoder(seed=3, head=make_head(HeadSpec(8, shared=False), 32))
     guide.save(tmp_path / "guide")
@@ -161,8 +179,9 @@ def test_vectors_are_computed_anew_for_whatever_they_depend_on(tmp_path: Path, t
     for other in ({"pooling": "max"}, {"max_length": 4}, {"seed": 1}, {"prompts": {"query": "a bird "}}):
         assert not np.array_equal(plain, vector_of(**other)), other
 
-    encoder = make_encoder()
+    encoder = make_encoder().train()
     before = FrozenTexts(encoder).encode(["the cat"], "anchor")
+    assert encoder.training, "left as it was"
     encoder.backbone.config.layer_norm_eps = 0.5  # of the same weights another function
     for module in encoder.backbone.modules():
         if isinstance(module, torch.nn.LayerNorm):
