@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from sbert_train.config import dump_config
+from sbert_train.config import RunConfig, dump_config
 from sbert_train.data.collator import collate
 from sbert_train.errors import ConfigError, DataError
 from sbert_train.model.encoder import SentenceEncoder
@@ -315,3 +315,28 @@ def test_sets_that_share_batches_need_as_many_scores(tmp_path: Path, tiny_model:
     data = {"train": sets, "mixing": {"datasets_per_batch": 2}}
     with pytest.raises(DataError, match=r"a has .*score, but b has .*score \(2 each\); sets that share"):
         run(tmp_path, tiny_model, data=data, objective={"name": "margin_mse"})
+
+
+def batches_of(settings: RunConfig) -> list[list[int]]:
+    encoder = load_encoder(settings, torch.device("cpu"))
+    data = load_training_data(settings, encoder, run_objectives(settings), batch_size=8, drop_last=False)
+    return list(data.batches)
+
+
+@pytest.mark.parametrize("apart", [True, False])
+def test_texts_of_one_batch_are_kept_apart_where_they_are_negatives_unless_told_otherwise(
+    apart: bool, tmp_path: Path, tiny_model: Path
+) -> None:
+    rows = [(f"the cat {i % 4}", f"a dog {i}") for i in range(32)]
+    source = write_csv(tmp_path / "pairs.csv", ("anchor", "positive"), rows)
+    data = {"train": [{"source": str(source)}], "no_duplicates": apart}
+    found = batches_of(config(tmp_path, tiny_model, data=data))
+    assert all(len({i % 4 for i in batch}) == len(batch) for batch in found) == apart
+
+
+def test_labels_come_in_pairs_where_triplets_are_mined(tmp_path: Path, tiny_model: Path) -> None:
+    rows = [(f"the cat {i}", i % 16) for i in range(32)]
+    source = write_csv(tmp_path / "labelled.csv", ("sentence1", "label"), rows)
+    blocks = {"data": {"train": [{"source": str(source)}]}, "objective": {"name": "batch_triplet"}}
+    for batch in batches_of(config(tmp_path, tiny_model, **blocks)):
+        assert all(sum(i % 16 == j % 16 for j in batch) == 2 for i in batch)

@@ -200,6 +200,24 @@ def test_texts_of_the_same_tokens_are_the_same_to_a_frozen_run(tmp_path: Path, t
     assert batch.index["anchor"][0] == batch.index["anchor"][1]
 
 
+def test_a_guide_that_reads_roles_differently_is_asked_for_each(tmp_path: Path, tiny_model: Path) -> None:
+    """The same texts in both columns, so that only heads and prompts tell what is asked."""
+    rows = datasets.Dataset.from_list([{"anchor": "the cat", "positive": "the cat"}])
+    guides = {
+        "heads": make_encoder(seed=3, head=make_head(HeadSpec(40, shared=False), 32)),
+        "prompts": make_encoder(seed=3, prompts={"query": "a bird ", "document": "a fish "}),
+    }
+    for name, guide in guides.items():
+        guide.save(tmp_path / name)
+        spec = objective_spec("in_batch_negatives", guide=str(tmp_path / name))
+        found = References(make_encoder()).of_rows(spec, rows)
+        assert found is not None
+        for role in ("anchor", "positive"):
+            np.testing.assert_allclose(
+                found.vectors(role, np.array([0])), guide.encode(["the cat"], role=role), atol=1e-6
+            )
+
+
 def test_a_batch_carries_what_the_reference_makes_of_its_texts(tmp_path: Path, tiny_model: Path) -> None:
     guide = make_encoder(seed=3, prompts={"query": "a cat "})
     guide.save(tmp_path / "guide")
