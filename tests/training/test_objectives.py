@@ -327,15 +327,16 @@ def batches_of(settings: RunConfig) -> list[list[int]]:
 def test_texts_of_one_batch_are_kept_apart_where_they_are_negatives_unless_told_otherwise(
     apart: bool, tmp_path: Path, tiny_model: Path
 ) -> None:
-    rows = [(f"the cat {i % 4}", f"a dog {i}") for i in range(32)]
+    anchors, positives = sentences(24), sentences(32, seed=5)
+    rows = [(anchors[i % 24][0], positives[i][1]) for i in range(32)]
     source = write_csv(tmp_path / "pairs.csv", ("anchor", "positive"), rows)
     data = {"train": [{"source": str(source)}], "no_duplicates": apart}
     found = batches_of(config(tmp_path, tiny_model, data=data))
-    assert all(len({i % 4 for i in batch}) == len(batch) for batch in found) == apart
+    assert all(len({i % 24 for i in batch}) == len(batch) for batch in found) == apart
 
 
 def test_labels_come_in_pairs_where_triplets_are_mined(tmp_path: Path, tiny_model: Path) -> None:
-    rows = [(f"the cat {i}", i % 16) for i in range(32)]
+    rows = [(row[0], i % 16) for i, row in enumerate(sentences(32))]
     source = write_csv(tmp_path / "labelled.csv", ("sentence1", "label"), rows)
     blocks = {"data": {"train": [{"source": str(source)}]}, "objective": {"name": "batch_triplet"}}
     for batch in batches_of(config(tmp_path, tiny_model, **blocks)):
