@@ -28,6 +28,7 @@ from transformers import (
 )
 
 from sbert_train.model.encoder import SentenceEncoder
+from sbert_train.model.head import Head, HeadSpec, make_head
 
 _TEXT = """
 a the cat dog bird fish sat slept ran ate saw on under near mat tree house river red blue big small not never
@@ -104,3 +105,11 @@ def make_encoder(architecture: str = "bert", *, seed: int = 0, **options: object
     """A tiny encoder; options as for SentenceEncoder."""
     settings: dict[str, Any] = {"max_length": 64, **options}
     return SentenceEncoder(make_backbone(architecture, seed=seed), make_tokenizer(), **settings)
+
+
+def trained_head(spec: HeadSpec, inputs: int) -> Head:
+    """A head as training may leave it: of two, each has its own weights and biases."""
+    head = make_head(spec, inputs)
+    for weights in head.parameters():
+        torch.nn.init.normal_(weights, std=0.2)
+    return head

@@ -4,6 +4,7 @@ N texts, I dimensions in, D dimensions out.
 """
 
 from collections.abc import Iterable
+from copy import deepcopy
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -62,15 +63,20 @@ class HeadSpec:
 
 
 def make_head(spec: HeadSpec, inputs: int) -> Head:
-    """Randomly initialised dense layers: (N, inputs) -> (N, spec.dim); those of two heads differ from the start."""
+    """New dense layers: (N, inputs) -> (N, spec.dim), with random orthogonal weights and no bias (Saxe et al. 2014,
+    "Exact solutions to the nonlinear dynamics of learning in deep linear neural networks").
+
+    What the encoder knows is there from the start: a layer of as many dimensions turns the vectors and changes none of
+    their cosines, but for its activation; one of fewer is a projection. Two heads begin alike, so that a text is near
+    itself in both.
+    """
     sizes = [inputs] + [spec.dim] * spec.layers
-
-    def chain() -> nn.Sequential:
-        return nn.Sequential(
-            *(Dense(i, o, spec.activation, dropout=spec.dropout) for i, o in pairwise(sizes))
-        )
-
-    return chain() if spec.shared else TwoHeads(query=chain(), document=chain())
+    layers = [Dense(i, o, spec.activation, dropout=spec.dropout) for i, o in pairwise(sizes)]
+    for layer in layers:
+        nn.init.orthogonal_(layer.linear.weight)
+        nn.init.zeros_(layer.linear.bias)
+    chain = nn.Sequential(*layers)
+    return chain if spec.shared else TwoHeads(query=chain, document=deepcopy(chain))
 
 
 def head_of_layout(layout: Layout) -> Head | None:

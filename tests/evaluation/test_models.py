@@ -14,8 +14,8 @@ from sbert_train.evaluation.dimensions import evaluate_at
 from sbert_train.evaluation.models import evaluate_models
 from sbert_train.evaluation.tasks import make_task
 from sbert_train.model.encoder import SentenceEncoder
-from sbert_train.model.head import HeadSpec, make_head
-from tests.tiny import make_encoder
+from sbert_train.model.head import HeadSpec
+from tests.tiny import make_encoder, trained_head
 from tests.training.runs import sentences
 
 ROWS = sentences(30)
@@ -144,7 +144,7 @@ def test_all_models_are_evaluated_at_the_dimensions(tmp_path: Path) -> None:
 def test_a_smaller_model_has_its_own_figures_where_a_larger_one_is_cut_to_its_dimensions(
     tmp_path: Path,
 ) -> None:
-    small = saved(tmp_path, "small", head=make_head(HeadSpec(16, "tanh", 0.0, 1), 32))
+    small = saved(tmp_path, "small", head=trained_head(HeadSpec(16, "tanh", 0.0, 1), 32))
     large = saved(tmp_path, "large")
     comparison = evaluate_models([small, large], SEARCH, dims=(16, 8))
     assert [task.task for task in comparison.tasks] == ["search", "search_dim16", "search_dim8"]
@@ -154,7 +154,7 @@ def test_a_smaller_model_has_its_own_figures_where_a_larger_one_is_cut_to_its_di
 
 
 def test_a_dimension_above_that_of_a_model_is_an_error_naming_both(tmp_path: Path) -> None:
-    small = saved(tmp_path, "small", head=make_head(HeadSpec(16, "tanh", 0.0, 1), 32))
+    small = saved(tmp_path, "small", head=trained_head(HeadSpec(16, "tanh", 0.0, 1), 32))
     with pytest.raises(
         EvaluationError, match=r"small: expected dims from 1 to 16, .* found 24; leave it out"
     ):

@@ -13,8 +13,8 @@ from sbert_train.evaluation.compare import TaskComparison
 from sbert_train.evaluation.tasks import TASKS
 from sbert_train.export.card import HUB_TASKS, PLACE, CardFacts, model_card
 from sbert_train.model.encoder import SentenceEncoder
-from sbert_train.model.head import HeadSpec, make_head
-from tests.tiny import make_encoder
+from sbert_train.model.head import HeadSpec
+from tests.tiny import make_encoder, trained_head
 
 CONFIG = "model: {base: org/base}\nseed: 42\n"
 
@@ -146,14 +146,14 @@ def test_its_code_runs(encoder: SentenceEncoder, tmp_path: Path, capsys: pytest.
 def test_the_code_of_a_model_with_two_heads_runs_and_names_the_side(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    encoder = make_encoder(head=make_head(HeadSpec(dim=8, shared=False), 32))
+    encoder = make_encoder(head=trained_head(HeadSpec(dim=8, shared=False), 32))
     encoder.save(tmp_path)
     text = card(encoder)
     assert "Queries and documents have a head each" in text and 'role="document"' in text
     code = re.search(r"```python\n(.*?)```", text, re.DOTALL)
     assert code is not None and "encode_query" in code[1] and "encode_document" in code[1]
     exec(code[1].replace(PLACE, str(tmp_path)), {})
-    assert re.search(r"tensor\(\[\[-?0\.\d+, -?0\.\d+\]\]\)", capsys.readouterr().out)  # 1 x 2 similarities
+    assert re.search(r"tensor\(\[\[ ?-?0\.\d+, +-?0\.\d+\]\]\)", capsys.readouterr().out)  # 1 x 2 similarities
     ours = re.search(r"`(from sbert_train import \w+)`, then `(.*?)`", text)
     assert ours is not None and 'role="query"' in ours[2]
     exec(f"{ours[1]}\nassert {ours[2]}.shape == (1, 8)".replace(PLACE, str(tmp_path)), {"texts": ["the cat"]})

@@ -19,10 +19,10 @@ from sbert_train.export.fresh import CannotImport, embed_in_fresh_process
 from sbert_train.export.probes import PROBES
 from sbert_train.export.reference import TOLERANCE, Reference, require_equal, take_reference
 from sbert_train.model.encoder import SentenceEncoder
-from sbert_train.model.head import HeadSpec, make_head
+from sbert_train.model.head import HeadSpec
 from sbert_train.model.read_layout import read_layout
 from sbert_train.objectives.softmax import CLASSIFIER, SoftmaxClassifier, load_classifier, save_classifier
-from tests.tiny import make_encoder
+from tests.tiny import make_encoder, trained_head
 
 Embeddings = NDArray[np.float32]
 
@@ -33,7 +33,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("export") / "model"
     make_encoder(
         pooling="weighted_mean",
-        head=make_head(HeadSpec(dim=12, layers=2), 32),
+        head=trained_head(HeadSpec(dim=12, layers=2), 32),
         normalize=True,
         max_length=24,
         prompts={"query": "the cat ", "document": "a dog "},
@@ -158,7 +158,7 @@ def two_heads(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A saved tiny model with a head for queries and one for documents."""
     torch.manual_seed(0)
     path = tmp_path_factory.mktemp("two") / "model"
-    head = make_head(HeadSpec(dim=12, shared=False), 32)
+    head = trained_head(HeadSpec(dim=12, shared=False), 32)
     make_encoder(head=head, normalize=True, prompts={"query": "the cat ", "plain": "a dog "}).save(path)
     return path
 

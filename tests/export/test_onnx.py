@@ -16,9 +16,9 @@ from sbert_train.export.int8 import LOWEST_RANK_CORRELATION, STEPS, Quality, mea
 from sbert_train.export.onnx import BATCH_SIZES, Graph, input_names, require_onnx, write_graph
 from sbert_train.export.reference import Reference, take_reference
 from sbert_train.model.encoder import SentenceEncoder
-from sbert_train.model.head import HeadSpec, make_head
+from sbert_train.model.head import HeadSpec
 from sbert_train.model.pooling import POOLINGS
-from tests.tiny import ARCHITECTURES, make_encoder
+from tests.tiny import ARCHITECTURES, make_encoder, trained_head
 
 pytest.importorskip("onnxruntime", reason="the extra onnx is not installed")
 pytest.importorskip("onnxscript", reason="the extra onnx is not installed")
@@ -40,7 +40,7 @@ def in_this_process(
 
 
 def tiny(architecture: str = "bert", **options: object) -> SentenceEncoder:
-    head = make_head(HeadSpec(dim=12, activation="gelu"), 32)
+    head = trained_head(HeadSpec(dim=12, activation="gelu"), 32)
     return make_encoder(architecture, packing="sorted", head=head, **options)  # type: ignore[arg-type]
 
 

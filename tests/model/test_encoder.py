@@ -14,9 +14,9 @@ from transformers import AutoTokenizer
 
 from sbert_train.errors import ModelError
 from sbert_train.model.encoder import SentenceEncoder
-from sbert_train.model.head import HeadSpec, make_head
+from sbert_train.model.head import HeadSpec
 from sbert_train.model.pooling import POOLINGS
-from tests.tiny import ARCHITECTURES, make_backbone, make_encoder, make_tokenizer
+from tests.tiny import ARCHITECTURES, make_backbone, make_encoder, make_tokenizer, trained_head
 
 TEXTS = [
     "the cat sat on the mat",
@@ -50,7 +50,7 @@ def test_every_pooling_head_and_length_survives_the_folder(
     pooling: str, normalize: bool, tmp_path: Path
 ) -> None:
     torch.manual_seed(0)
-    head = make_head(HeadSpec(dim=6, activation="tanh", layers=2, dropout=0.5), 32)
+    head = trained_head(HeadSpec(dim=6, activation="tanh", layers=2, dropout=0.5), 32)
     encoder = make_encoder(pooling=pooling, normalize=normalize, head=head, max_length=12)
     encoder.save(tmp_path)
     found = theirs(tmp_path, TEXTS)
@@ -199,7 +199,7 @@ def test_a_plain_transformers_folder_has_mean_pooling_and_no_normalisation(tmp_p
 
 
 def test_a_new_head_takes_the_place_of_the_folders_own(tmp_path: Path) -> None:
-    make_encoder(head=make_head(HeadSpec(dim=6), 32)).save(tmp_path)
+    make_encoder(head=trained_head(HeadSpec(dim=6), 32)).save(tmp_path)
     encoder = SentenceEncoder.load(tmp_path, head=HeadSpec(dim=4, layers=2, dropout=0.1))
     assert encoder.dimension == 4
     assert isinstance(encoder.head, torch.nn.Sequential) and len(encoder.head) == 2

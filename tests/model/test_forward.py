@@ -7,8 +7,8 @@ import torch
 from sbert_train.data.batch import TextBatch
 from sbert_train.data.collator import collate
 from sbert_train.model.encoder import SentenceEncoder
-from sbert_train.model.head import HeadSpec, make_head
-from tests.tiny import make_encoder
+from sbert_train.model.head import HeadSpec
+from tests.tiny import make_encoder, trained_head
 
 ANCHORS = ["the cat sat", "a dog ran near the big red house", "rain"]
 POSITIVES = ["rain", "the cat sat on the mat", "sun and rain"]
@@ -34,7 +34,7 @@ def make_batch(encoder: SentenceEncoder) -> TextBatch:
 def encoder() -> SentenceEncoder:
     """Two dense layers over a tiny BERT, and unit length at the end."""
     torch.manual_seed(0)
-    return make_encoder(head=make_head(HeadSpec(dim=6, layers=2), 32), normalize=True).eval()
+    return make_encoder(head=trained_head(HeadSpec(dim=6, layers=2), 32), normalize=True).eval()
 
 
 def test_forward_gives_each_role_the_embeddings_of_its_texts(encoder: SentenceEncoder) -> None:

@@ -7,10 +7,10 @@ from torch import nn
 from sbert_train.data.collator import collate
 from sbert_train.errors import ModelError
 from sbert_train.model.encoder import SentenceEncoder
-from sbert_train.model.head import HeadSpec, make_head
+from sbert_train.model.head import HeadSpec
 from sbert_train.objectives.embeddings import RoleEmbeddings
 from sbert_train.objectives.in_batch_negatives import in_batch_negatives
-from tests.tiny import make_encoder
+from tests.tiny import make_encoder, trained_head
 
 LAYERS = {
     "bert": "encoder.layer",
@@ -23,7 +23,7 @@ LAYERS = {
 
 def make(architecture: str = "bert", *, shared: bool = True) -> SentenceEncoder:
     torch.manual_seed(0)
-    return make_encoder(architecture, head=make_head(HeadSpec(dim=6, dropout=0.1, shared=shared), 32))
+    return make_encoder(architecture, head=trained_head(HeadSpec(dim=6, dropout=0.1, shared=shared), 32))
 
 
 def train(encoder: SentenceEncoder, steps: int = 2) -> set[str]:

@@ -18,11 +18,11 @@ from sbert_train.data.collator import collate
 from sbert_train.errors import ModelError
 from sbert_train.model.encoder import SentenceEncoder
 from sbert_train.model.freezing import freeze
-from sbert_train.model.head import HeadSpec, make_head
+from sbert_train.model.head import HeadSpec
 from sbert_train.model.lora import LoraSpec, add_adapters
 from sbert_train.objectives.embeddings import RoleEmbeddings
 from sbert_train.objectives.in_batch_negatives import in_batch_negatives
-from tests.tiny import ARCHITECTURES, make_encoder
+from tests.tiny import ARCHITECTURES, make_encoder, trained_head
 
 TEXTS = ["the cat sat on the mat", "A dog!", "", "rain and sun " * 12, "a bird ate near the river"]
 SPEC = LoraSpec(r=4)
@@ -91,7 +91,7 @@ def test_a_layer_with_an_adapter_adds_the_scaled_product_of_its_two_matrices() -
 
 def test_adapters_and_head_train_and_nothing_else_changes_in_a_step() -> None:
     torch.manual_seed(0)
-    encoder = adapted(head=make_head(HeadSpec(dim=6, shared=False), 32))
+    encoder = adapted(head=trained_head(HeadSpec(dim=6, shared=False), 32))
     before = {name: p.detach().clone() for name, p in encoder.named_parameters()}
     names = trained(encoder)
     assert all(".lora_" in name or name.startswith("head.") for name in names)
@@ -295,7 +295,7 @@ def test_a_resumed_training_ends_as_the_uninterrupted_one(tmp_path: Path) -> Non
 
     def start() -> tuple[SentenceEncoder, torch.optim.Optimizer]:
         torch.manual_seed(0)
-        encoder = adapted(head=make_head(head, 32), fresh=True)
+        encoder = adapted(head=trained_head(head, 32), fresh=True)
         return encoder, adamw(encoder)
 
     whole, optimizer = start()

@@ -26,7 +26,7 @@ from sbert_train.model.read_layout import read_layout
 from sbert_train.model.roles import SIDE_OF_ROLE
 from sbert_train.objectives.embeddings import RoleEmbeddings
 from sbert_train.objectives.in_batch_negatives import in_batch_negatives
-from tests.tiny import make_encoder
+from tests.tiny import make_encoder, trained_head
 
 TEXTS = ["the cat sat on the mat", "A dog!", "", "rain and sun " * 30]
 
@@ -34,7 +34,7 @@ TEXTS = ["the cat sat on the mat", "A dog!", "", "rain and sun " * 30]
 def make_two(layers: int = 2, dropout: float = 0.0, **options: Any) -> SentenceEncoder:
     torch.manual_seed(1)
     spec = HeadSpec(dim=6, layers=layers, dropout=dropout, shared=False)
-    return make_encoder(head=make_head(spec, 32), **options)
+    return make_encoder(head=trained_head(spec, 32), **options)
 
 
 def make_batch(encoder: SentenceEncoder) -> TextBatch:
@@ -52,11 +52,25 @@ def make_batch(encoder: SentenceEncoder) -> TextBatch:
     )
 
 
-def test_the_two_heads_differ_from_the_start() -> None:
-    head = make_two().head
+def test_two_new_heads_begin_alike_and_each_has_its_own_weights() -> None:
+    head = make_head(HeadSpec(dim=6, layers=2, shared=False), 32)
     assert isinstance(head, TwoHeads)
     for query, document in zip(head.query.parameters(), head.document.parameters(), strict=True):
-        assert query.shape == document.shape and not torch.equal(query, document)
+        assert torch.equal(query, document) and query is not document
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+def test_a_new_head_keeps_what_the_encoder_knows(layers: int) -> None:
+    vectors = torch.randn(9, 32)
+    in_full, shorter = (make_head(HeadSpec(dim, "identity", layers=layers), 32) for dim in (32, 8))
+    assert isinstance(in_full, nn.Sequential) and isinstance(shorter, nn.Sequential)
+    torch.testing.assert_close(in_full(vectors) @ in_full(vectors).T, vectors @ vectors.T)
+    rows = shorter(torch.eye(32)).T  # (8, 32): without a bias, the product of the weights
+    torch.testing.assert_close(
+        rows @ rows.T, torch.eye(8), msg="a projection has orthogonal rows of length 1"
+    )
+    assert not any(weights.any() for name, weights in in_full.named_parameters() if name.endswith("bias"))
+    assert not torch.equal(in_full(vectors), vectors), "in a random direction"
 
 
 def test_each_role_has_the_head_of_its_side() -> None:
@@ -276,7 +290,7 @@ def test_a_module_of_a_router_that_leaves_its_folder_is_refused(router: Path) ->
 
 def test_heads_of_unequal_dimensions_cannot_be_compared_and_are_refused(router: Path) -> None:
     other = router.parent / "other"
-    make_encoder(head=make_head(HeadSpec(dim=5), 32)).save(other)
+    make_encoder(head=trained_head(HeadSpec(dim=5), 32)).save(other)
     shutil.rmtree(router / "document_0_Dense")
     shutil.copytree(other / "2_Dense", router / "document_0_Dense")
     assert 'as many dimensions from both routes; found {"query": 6, "document": 5}' in refusal(router)
@@ -284,7 +298,7 @@ def test_heads_of_unequal_dimensions_cannot_be_compared_and_are_refused(router: 
 
 def test_a_head_that_takes_another_width_is_refused(router: Path) -> None:
     shutil.rmtree(router / "query_0_Dense")
-    make_encoder(head=make_head(HeadSpec(dim=6, layers=2), 32)).save(router.parent / "other")
+    make_encoder(head=trained_head(HeadSpec(dim=6, layers=2), 32)).save(router.parent / "other")
     shutil.copytree(router.parent / "other" / "3_Dense", router / "query_0_Dense")
     assert "in_features of module Dense: expected 32; found 6" in refusal(router)
 

@@ -11,9 +11,9 @@ from sentence_transformers import SentenceTransformer
 from sbert_train.errors import ConfigError
 from sbert_train.evaluation.models import evaluate_models
 from sbert_train.model.encoder import SentenceEncoder
-from sbert_train.model.head import HeadSpec, make_head
+from sbert_train.model.head import HeadSpec
 from sbert_train.training.prepare import load_tasks
-from tests.tiny import make_encoder
+from tests.tiny import make_encoder, trained_head
 from tests.training.objective_runs import SHORT, block_for, write_nli
 from tests.training.runs import config, run, write_scored
 
@@ -64,7 +64,7 @@ def test_before_a_new_head_is_the_base_without_it(
     dim: int, own: HeadSpec | None, freeze: str, tmp_path: Path
 ) -> None:
     base = tmp_path / "base"
-    make_encoder(head=own and make_head(own, 32)).save(base)
+    make_encoder(head=own and trained_head(own, 32)).save(base)
     blocks = {
         "model": {"base": str(base), "head": {"dim": dim}, "freeze": freeze},
         "objective": {"name": "in_batch_negatives", "matryoshka_dims": [dim, dim - 2, 4]},

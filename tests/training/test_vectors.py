@@ -15,7 +15,7 @@ from sbert_train.data.rows import SetRows
 from sbert_train.data.vectors import RowVectors
 from sbert_train.errors import ConfigError
 from sbert_train.model.encoder import SentenceEncoder
-from sbert_train.model.head import HeadSpec, make_head
+from sbert_train.model.head import HeadSpec
 from sbert_train.objectives.distillation import principal_components
 from sbert_train.objectives.registry import objective_spec
 from sbert_train.training import fit as fit_module
@@ -24,7 +24,7 @@ from sbert_train.training.data import load_training_data
 from sbert_train.training.objectives import run_objectives
 from sbert_train.training.prepare import load_encoder
 from sbert_train.training.vectors import FrozenTexts, References
-from tests.tiny import make_encoder
+from tests.tiny import make_encoder, trained_head
 from tests.training.objective_runs import trainer_of
 from tests.training.runs import (
     config,
@@ -82,7 +82,7 @@ def test_a_frozen_backbone_runs_once_and_the_head_trains_as_if_it_ran_each_time(
 def test_a_student_comes_closer_to_its_teacher_also_to_one_of_more_dimensions(
     tmp_path: Path, tiny_model: Path, size: int
 ) -> None:
-    teacher = make_encoder(seed=3, head=None if size == 32 else make_head(HeadSpec(size, "identity"), 32))
+    teacher = make_encoder(seed=3, head=None if size == 32 else trained_head(HeadSpec(size, "identity"), 32))
     teacher.save(tmp_path / "teacher")
     result, lines = run(
         tmp_path,
@@ -97,7 +97,7 @@ def test_a_student_comes_closer_to_its_teacher_also_to_one_of_more_dimensions(
 
 
 def test_a_teacher_of_fewer_dimensions_is_refused(tmp_path: Path, tiny_model: Path) -> None:
-    make_encoder(seed=3, head=make_head(HeadSpec(8), 32)).save(tmp_path / "teacher")
+    make_encoder(seed=3, head=trained_head(HeadSpec(8), 32)).save(tmp_path / "teacher")
     with pytest.raises(
         ConfigError, match=r"objective\.teacher: expected at least 32 dimensions.*found 8; give the"
     ):
@@ -123,7 +123,7 @@ def test_the_principal_components_of_many_texts_are_those_of_an_even_sample(
         return principal_components(sample, size)
 
     monkeypatch.setattr(vectors_module, "principal_components", watched)
-    student = make_encoder(head=make_head(HeadSpec(4), 32))
+    student = make_encoder(head=trained_head(HeadSpec(4), 32))
     fitted = References(student).fitted([of_large, of_small], [True, True])
     (sample,) = seen
     assert sample.argmax(axis=1).tolist()[:5] == [0, 4, 8, 12, 16], "every fourth of 20"
@@ -137,7 +137,7 @@ def test_each_guide_is_asked_itself_and_in_all_of_its_dimensions(tmp_path: Path,
     rows = datasets.Dataset.from_list([{"anchor": "the cat", "positive": "a dog"}])
     found = []
     for seed in (3, 4):
-        guide = make_encoder(seed=seed, head=make_head(HeadSpec(48, "identity"), 32))
+        guide = make_encoder(seed=seed, head=trained_head(HeadSpec(48, "identity"), 32))
         guide.save(tmp_path / f"guide{seed}")
         references = References(make_encoder())
         spec = objective_spec("in_batch_negatives", guide=str(tmp_path / f"guide{seed}"))
@@ -151,7 +151,7 @@ def test_each_guide_is_asked_itself_and_in_all_of_its_dimensions(tmp_path: Path,
 
 
 def test_a_guide_with_two_heads_embeds_each_role_by_its_own(tmp_path: Path, tiny_model: Path) -> None:
-    guide = make_encoder(seed=3, head=make_head(HeadSpec(8, shared=False), 32))
+    guide = make_encoder(seed=3, head=trained_head(HeadSpec(8, shared=False), 32))
     guide.save(tmp_path / "guide")
     settings = config(
         tmp_path, tiny_model, objective={"name": "in_batch_negatives", "guide": str(tmp_path / "guide")}
@@ -204,7 +204,7 @@ def test_a_guide_that_reads_roles_differently_is_asked_for_each(tmp_path: Path, 
     """The same texts in both columns, so that only heads and prompts tell what is asked."""
     rows = datasets.Dataset.from_list([{"anchor": "the cat", "positive": "the cat"}])
     guides = {
-        "heads": make_encoder(seed=3, head=make_head(HeadSpec(40, shared=False), 32)),
+        "heads": make_encoder(seed=3, head=trained_head(HeadSpec(40, shared=False), 32)),
         "prompts": make_encoder(seed=3, prompts={"query": "a bird ", "document": "a fish "}),
     }
     for name, guide in guides.items():
