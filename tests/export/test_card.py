@@ -153,7 +153,9 @@ def test_the_code_of_a_model_with_two_heads_runs_and_names_the_side(
     code = re.search(r"```python\n(.*?)```", text, re.DOTALL)
     assert code is not None and "encode_query" in code[1] and "encode_document" in code[1]
     exec(code[1].replace(PLACE, str(tmp_path)), {})
-    assert re.search(r"tensor\(\[\[ ?-?0\.\d+, +-?0\.\d+\]\]\)", capsys.readouterr().out)  # 1 x 2 similarities
+    assert re.search(
+        r"tensor\(\[\[ ?-?0\.\d+, +-?0\.\d+\]\]\)", capsys.readouterr().out
+    )  # 1 x 2 similarities
     ours = re.search(r"`(from sbert_train import \w+)`, then `(.*?)`", text)
     assert ours is not None and 'role="query"' in ours[2]
     exec(f"{ours[1]}\nassert {ours[2]}.shape == (1, 8)".replace(PLACE, str(tmp_path)), {"texts": ["the cat"]})
