@@ -64,9 +64,8 @@ def require_trainable(objectives: RunObjectives, encoder: SentenceEncoder) -> No
     """Raise ConfigError where all of the encoder is frozen and no objective has weights."""
     if any(weights.requires_grad for weights in encoder.parameters()):
         return
-    tried = build_objectives(
-        objectives, encoder, [2] * len(objectives.specs)
-    )  # weights there are, or not, of any size
+    # Whether an objective has weights does not depend on how many classes there are.
+    tried = build_objectives(objectives, encoder, [2] * len(objectives.specs))
     if not any(list(one.parameters()) for one in tried):
         raise ConfigError(
             "model.freeze: nothing is left to train, as there is no head and the objective has no weights; freeze "
