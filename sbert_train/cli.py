@@ -136,30 +136,21 @@ def evaluate(
         )
     if json_file is not None and not json_file.absolute().parent.is_dir():
         raise CommandError(f"--json {json_file}: there is no folder {json_file.parent}")
-    named = _pairs("--column", column or [], "ROLE=COLUMN, such as anchor=question")
-    columns = {role: None if name == "null" else name for role, name in named.items()}
+    at_dims = _numbers(dims or "")
+    columns = _pairs("--column", column or [], "ROLE=COLUMN, such as anchor=question")
     prompts: Mapping[str, str] = _pairs("--prompt", prompt or [], "ROLE=TEXT, such as 'anchor=query: '")
-    numbers = _numbers(dims or "")
     _quiet_libraries()
     from sbert_train.data.sieve import describe
     from sbert_train.evaluation.models import evaluate_models
 
     if config is not None:
-        from sbert_train.config import load_config
-        from sbert_train.recipes import find_config
-        from sbert_train.training.prepare import load_tasks
-
-        settings = load_config(find_config(config))
-        sets, tasks = load_tasks(settings.data.eval)
-        prompts = settings.model.prompts
+        sets, tasks, prompts = _configured_eval_sets(config)
     else:
-        from sbert_train.evaluation.adhoc import load_eval_sets
-
-        sets, tasks = load_eval_sets(_named(data or []), split=split, task=task, columns=columns)
+        sets, tasks = _named_eval_sets(data or [], split, task, columns)
     for one in sets:
         if one.account.kept < one.account.read:
             print(describe(one.name, one.account))
-    comparison = evaluate_models(models, tasks, prompts=prompts, dims=numbers)
+    comparison = evaluate_models(models, tasks, prompts=prompts, dims=at_dims)
     _print_comparison(comparison, all_metrics=all_metrics)
     if json_file is not None:
         json_file.write_text(json.dumps(comparison.to_json(), indent=2) + "\n", encoding="utf-8")
@@ -208,6 +199,26 @@ def copy_config(
     from sbert_train.recipes import copy_recipe
 
     print(copy_recipe(name, destination))
+
+
+def _configured_eval_sets(config: str) -> tuple[Any, Any, Mapping[str, str]]:
+    """The eval sets of a configuration, their tasks, and the prompts by role."""
+    from sbert_train.config import load_config
+    from sbert_train.recipes import find_config
+    from sbert_train.training.prepare import load_tasks
+
+    settings = load_config(find_config(config))
+    return *load_tasks(settings.data.eval), settings.model.prompts
+
+
+def _named_eval_sets(
+    sources: Sequence[str], split: str | None, task: str | None, columns: Mapping[str, str]
+) -> tuple[Any, Any]:
+    """The eval sets that --data names, and their tasks; a role mapped to null is left out."""
+    from sbert_train.evaluation.adhoc import load_eval_sets
+
+    found = {role: None if column == "null" else column for role, column in columns.items()}
+    return load_eval_sets(_named(sources), split=split, task=task, columns=found)
 
 
 def _named(sources: Sequence[str]) -> dict[str, str]:

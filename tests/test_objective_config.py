@@ -12,6 +12,7 @@ from sbert_train.config.words import models_of
 from sbert_train.errors import ConfigError
 from sbert_train.objectives.registry import OBJECTIVES, objective_spec
 from sbert_train.training.objectives import run_objectives, similarity_of
+from tests.configs import complaints
 
 BLOCKS = {get_args(block.model_fields["name"].annotation)[0]: block for block in models_of(Objective)}
 NEEDED: dict[str, dict[str, Any]] = {"embedding_distillation": {"teacher": "big/model"}}
@@ -169,6 +170,19 @@ def test_sets_that_share_batches_must_share_their_objective(tmp_path: Path) -> N
     )
     mixed = config({"name": "cosent"}, {"name": "cosent"}, None, mixing={"datasets_per_batch": 2})
     assert mixed.data.mixing.datasets_per_batch == 2
+
+
+def test_an_objective_that_no_set_uses_and_sets_that_cannot_share_a_batch_are_told_together(
+    tmp_path: Path,
+) -> None:
+    text = (
+        "output_dir: x\nmodel: {base: b}\nobjective: {name: angle}\n"
+        "data: {mixing: {datasets_per_batch: 2}, "
+        "train: [{source: a.csv, objective: {name: angle}}, {source: b.csv, objective: {name: cosent}}]}\n"
+    )
+    first, second = complaints(tmp_path, text)
+    assert "objective: expected null, as each of data.train has an objective of its own" in first
+    assert "datasets_per_batch: expected 1, as the sets have different objectives" in second
 
 
 def test_sets_with_the_same_objective_share_it_and_others_have_their_own() -> None:

@@ -272,7 +272,7 @@ class RunConfig(Block):
             )
         if self.objective is not None and all(one.objective is not None for one in self.data.train):
             yield ("objective",), "expected null, as each of data.train has an objective of its own"
-        elif self.data.mixing.datasets_per_batch > 1 and any(
+        if self.data.mixing.datasets_per_batch > 1 and any(
             one != self.objectives[0] for one in self.objectives
         ):
             yield (

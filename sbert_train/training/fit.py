@@ -1,37 +1,26 @@
-"""The story of a run: config, encoder, data, plan, baseline, training, report."""
+"""The story of a run: config, parts, plan, baseline, training, report."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from transformers import TrainingArguments, set_seed
 
 from sbert_train.config import RunConfig, dump_config
-from sbert_train.data.collator import collate
 from sbert_train.errors import ConfigError, TrainingError
 from sbert_train.evaluation.compare import Comparison, before_after
 from sbert_train.evaluation.results import TaskResult
-from sbert_train.evaluation.tasks import Task
 from sbert_train.training.arguments import early_stopping, training_arguments
 from sbert_train.training.callbacks import JsonLog, ProgressBar
-from sbert_train.training.data import load_training_data
-from sbert_train.training.objectives import (
-    build_objectives,
-    require_dimensions,
-    require_trainable,
-    run_objectives,
-)
+from sbert_train.training.parts import Parts, load_parts
 from sbert_train.training.plan import plan_lines
-from sbert_train.training.prepare import base_folder, load_encoder, load_tasks, own_head
+from sbert_train.training.prepare import own_head
 from sbert_train.training.report import write_card, write_report
 from sbert_train.training.run_folder import RunFolder
 from sbert_train.training.siamese import SiameseModel
 from sbert_train.training.trainer import SentenceTrainer
-from sbert_train.training.vectors import FrozenTexts
 
 Say = Callable[[str], None]
-
-_TRIED_ROWS = 32  # of the first batch, packed and padded: enough to tell, whatever the size of a batch
 
 
 @dataclass(frozen=True)
@@ -66,86 +55,56 @@ def fit(config: RunConfig, *, overwrite: bool = False, say: Say = print) -> FitR
     first = args.process_index == 0
     set_seed(config.seed)
 
-    objectives = run_objectives(config)
-    # The first process downloads, reads and tokenises; the others find it all in the cache.
-    with args.main_process_first():
-        encoder = load_encoder(config, args.device)
-        require_dimensions(objectives, encoder)
-        require_trainable(objectives, encoder)
-        frozen = FrozenTexts(encoder) if config.model.freeze == "backbone" else None
-        data = load_training_data(
-            config,
-            encoder,
-            objectives,
-            frozen=frozen,
-            batch_size=args.per_device_train_batch_size * args.world_size,
-            drop_last=args.dataloader_drop_last or args.world_size > 1,
-        )
-        eval_sets, tasks = load_tasks(config.data.eval)
-    first_rows = data.rows.__getitems__(next(iter(data.batches)))
-    if frozen is None:
-        encoder.choose_way(collate(first_rows[:_TRIED_ROWS]).to(args.device), config.engine.packing)
-    losses = build_objectives(objectives, encoder, data.classes)
-    model = SiameseModel(encoder, losses, frozen=frozen is not None)
-    _require_classifier(model, tasks)
-    classifier = model.restore_classifier(base_folder(config))
+    parts = load_parts(config, args)
     if first:
         folder.begin(config_text)
-        for line in plan_lines(base, model, objectives, data, eval_sets, tasks, args, collate(first_rows)):
+        for line in plan_lines(base, parts, args):
             say(line)
-        if classifier is not None:
-            say(f"classifier {classifier}")
 
+    trainer = _trainer(config, args, parts, folder)
+    _require_optimizer(trainer)
+    before = _baseline(trainer, config)
+    _require_selectable(args, before)
+    trained = trainer.train()
+    _require_finite(parts.model)
+    if first:
+        parts.model.save(folder.model)
+        if args.load_best_model_at_end:
+            state = trainer.state
+            kept = f"the model of step {state.best_global_step} of {state.global_step}"
+            say(f"kept       {kept}, the best by {args.metric_for_best_model}")
+    after = trainer.run_tasks()
+
+    comparison = before_after(before, after) if parts.tasks else None
+    if first:
+        sets = (*parts.data.sets, *parts.eval_sets)
+        write_report(folder, base, trainer, trained.metrics, sets, comparison)
+        write_card(folder, base, parts.model.encoder, parts.data.sets, comparison)
+    trainer.accelerator.wait_for_everyone()  # a process that left first could leave others waiting for ever
+    return FitResult(folder, base, comparison, _selected_by(args), first)
+
+
+def _trainer(config: RunConfig, args: TrainingArguments, parts: Parts, folder: RunFolder) -> SentenceTrainer:
     stop_early = early_stopping(config)
-    trainer = SentenceTrainer(
-        model,
+    return SentenceTrainer(
+        parts.model,
         args,
-        rows=data.rows,
-        batches=data.batches,
-        tasks=tasks,
-        dims=[dim for dim in objectives.matryoshka_dims if dim < encoder.dimension],
-        frozen=frozen,
+        rows=parts.data.rows,
+        batches=parts.data.batches,
+        tasks=parts.tasks,
+        dims=parts.evaluated_dims,
+        frozen=parts.frozen,
         callbacks=[
             ProgressBar(args.metric_for_best_model),
             JsonLog(folder.log),
             *([stop_early] if stop_early else []),
         ],
     )
-    _require_optimizer(trainer)
-    before = _baseline(trainer, config)
-    _require_selectable(args, before)
-    trained = trainer.train()
-    _require_finite(model)
-    if first:
-        model.save(folder.model)
-        if args.load_best_model_at_end:
-            state, metric = trainer.state, args.metric_for_best_model
-            say(
-                f"kept       the model of step {state.best_global_step} of {state.global_step}, the best by {metric}"
-            )
-    after = trainer.run_tasks()
-
-    comparison = before_after(before, after) if tasks else None
-    if first:
-        write_report(folder, base, trainer, trained.metrics, (*data.sets, *eval_sets), comparison)
-        write_card(folder, base, encoder, data.sets, comparison)
-    trainer.accelerator.wait_for_everyone()  # a process that left first could leave others waiting for ever
-    return FitResult(folder, base, comparison, _selected_by(args), first)
 
 
 def _baseline(trainer: SentenceTrainer, config: RunConfig) -> dict[str, TaskResult]:
     """The results of the base: with its own head, where the model has a new one that nothing has trained yet."""
     return trainer.run_tasks() if config.model.head is None else trainer.run_tasks_with(own_head(config))
-
-
-def _require_classifier(model: SiameseModel, tasks: Sequence[Task]) -> None:
-    """A task that judges a classifier needs one that this run trains: that of a base would not fit what comes out."""
-    for task in tasks:
-        if task.uses_classifier and model.classifier is None:
-            raise ConfigError(
-                f"data.eval: task {task.kind} of eval set {task.name} judges the classifier that objective softmax "
-                "trains, and no training set has this objective"
-            )
 
 
 def _require_optimizer(trainer: SentenceTrainer) -> None:

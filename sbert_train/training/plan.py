@@ -1,39 +1,31 @@
 """What a run is about to do, in lines that a person reads before the first step."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from transformers import TrainingArguments
 
 from sbert_train.data.batch import TextBatch
 from sbert_train.data.sieve import describe
-from sbert_train.data.sources import LoadedSet
-from sbert_train.evaluation.tasks import Task
 from sbert_train.model.encoder import SentenceEncoder
 from sbert_train.model.head import describe_head
 from sbert_train.model.packing import padding_saved
 from sbert_train.objectives.registry import ObjectiveSpec
 from sbert_train.training.data import TrainingData
 from sbert_train.training.objectives import RunObjectives
+from sbert_train.training.parts import Parts
 from sbert_train.training.siamese import SiameseModel
 
 
-def plan_lines(
-    base: str,
-    model: SiameseModel,
-    objectives: RunObjectives,
-    data: TrainingData,
-    eval_sets: Sequence[LoadedSet],
-    tasks: Sequence[Task],
-    args: TrainingArguments,
-    first_batch: TextBatch,
-) -> list[str]:
+def plan_lines(base: str, parts: Parts, args: TrainingArguments) -> list[str]:
     """The plan of a run, one thing a line."""
-    encoder = model.encoder
-    lines = [f"model      {base}: {_shape(encoder)}", f"weights    {_trained(model)}"]
+    objectives, data, encoder = parts.objectives, parts.data, parts.model.encoder
+    lines = [f"model      {base}: {_shape(encoder)}", f"weights    {_trained(parts.model)}"]
     several = len(objectives.specs) > 1
     for number, spec in enumerate(objectives.specs):
         sets = [one.name for i, one in enumerate(data.sets) if objectives.of_set[i] == number]
         lines.append(f"objective  {_objective(spec)}" + (f", for {', '.join(sets)}" if several else ""))
+    if parts.classifier is not None:
+        lines.append(f"classifier {parts.classifier}")
     for one in data.sets:
         unused = data.unused[one.name]
         lines.append(
@@ -42,11 +34,11 @@ def plan_lines(
         )
     lines += [
         f"eval       {describe(one.name, one.account)} ({task.kind})"
-        for one, task in zip(eval_sets, tasks, strict=True)
+        for one, task in zip(parts.eval_sets, parts.tasks, strict=True)
     ]
     lines += [
-        f"batches    {_batches(data, objectives, args, first_batch)}",
-        f"engine     {_engine(encoder, data, first_batch)}",
+        f"batches    {_batches(data, objectives, args, parts.first_batch)}",
+        f"engine     {_engine(encoder, data, parts.first_batch)}",
         f"precision  {_precision(args)} on {args.device.type}" + _processes(args),
     ]
     return lines

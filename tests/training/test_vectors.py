@@ -18,7 +18,7 @@ from sbert_train.model.encoder import SentenceEncoder
 from sbert_train.model.head import HeadSpec
 from sbert_train.objectives.distillation import principal_components
 from sbert_train.objectives.registry import objective_spec
-from sbert_train.training import fit as fit_module
+from sbert_train.training import parts as parts_module
 from sbert_train.training import vectors as vectors_module
 from sbert_train.training.data import load_training_data
 from sbert_train.training.objectives import run_objectives
@@ -59,7 +59,7 @@ def test_a_frozen_backbone_runs_once_and_the_head_trains_as_if_it_ran_each_time(
         result.folder.model / "2_Dense" / "model.safetensors"
     ).read_bytes()
 
-    monkeypatch.setattr(fit_module, "FrozenTexts", lambda encoder: None)
+    monkeypatch.setattr(parts_module, "FrozenTexts", lambda encoder: None)
     slow, lines = run(
         tmp_path, base, model=model, train={"num_train_epochs": 2}, output_dir=str(tmp_path / "slow")
     )
