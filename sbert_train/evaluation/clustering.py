@@ -14,7 +14,7 @@ from sbert_train.evaluation.clusters import CLUSTER_METRICS
 from sbert_train.evaluation.encoding import Classify, Encode, encode_distinct
 from sbert_train.evaluation.metrics import Array, is_collapsed
 from sbert_train.evaluation.results import TaskResult
-from sbert_train.evaluation.roles import fingerprint, require_roles
+from sbert_train.evaluation.roles import fingerprint, naming_set, require_roles
 from sbert_train.evaluation.samples import ClusterSample
 
 SEED = 0
@@ -70,15 +70,13 @@ class ClusteringTask:
 
     def evaluate(self, encode: Encode, classify: Classify | None = None) -> TaskResult:
         """Embed, cluster and compare with the labels; EvaluationError, naming the set, if all texts are alike."""
-        try:
+        with naming_set(self.name):
             embeddings = encode_distinct(encode, self.texts, "sentence1")
             if is_collapsed(embeddings):
                 raise EvaluationError(
                     f"the model embeds all {len(embeddings):,} texts alike, so they have no clusters; "
                     "it has collapsed: lower the learning rate or check the pooling"
                 )
-        except EvaluationError as error:
-            raise EvaluationError(f"eval set {self.name!r}: {error}") from error
         sample = ClusterSample(self.labels, k_means(embeddings, self.clusters))
         names = list(CLUSTER_METRICS)
         figures = sample.resampled(names, np.ones((1, len(self.texts))))[0]

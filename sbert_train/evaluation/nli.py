@@ -14,7 +14,7 @@ from sbert_train.evaluation.classes import CLASS_METRICS
 from sbert_train.evaluation.encoding import Classify, Encode, encode_distinct
 from sbert_train.evaluation.metrics import PAIRS_PER_BLOCK, Array, is_collapsed
 from sbert_train.evaluation.results import TaskResult
-from sbert_train.evaluation.roles import fingerprint, require_roles
+from sbert_train.evaluation.roles import fingerprint, naming_set, require_roles
 from sbert_train.evaluation.samples import ClassSample
 
 
@@ -55,10 +55,8 @@ class NliTask:
     def evaluate(self, encode: Encode, classify: Classify | None = None) -> TaskResult:
         """Embed both sides in their roles and classify; EvaluationError, naming the set, if the model has no
         classifier, one of fewer classes, or has collapsed or diverged."""
-        try:
+        with naming_set(self.name):
             predicted = self._predicted(encode, classify)
-        except EvaluationError as error:
-            raise EvaluationError(f"eval set {self.name!r}: {error}") from error
         once = np.ones((1, len(self.labels)))
         return TaskResult(
             task=self.name,

@@ -8,11 +8,11 @@ from typing import ClassVar
 import numpy as np
 from datasets import Dataset
 
-from sbert_train.errors import DataError, EvaluationError
+from sbert_train.errors import DataError
 from sbert_train.evaluation.encoding import Classify, Encode, encode_distinct
 from sbert_train.evaluation.metrics import SIMILARITIES, pair_similarities
 from sbert_train.evaluation.results import TaskResult
-from sbert_train.evaluation.roles import fingerprint, require_roles
+from sbert_train.evaluation.roles import fingerprint, naming_set, require_roles
 from sbert_train.evaluation.samples import BinarySample
 from sbert_train.evaluation.thresholds import (
     THRESHOLD_METRICS,
@@ -61,13 +61,11 @@ class PairClassificationTask:
 
     def evaluate(self, encode: Encode, classify: Classify | None = None) -> TaskResult:
         """Embed both sides in their roles and find the thresholds; EvaluationError, naming the set, if undefined."""
-        try:
+        with naming_set(self.name):
             similarities = pair_similarities(
                 encode_distinct(encode, self.sentence1, "sentence1"),
                 encode_distinct(encode, self.sentence2, "sentence2"),
             )
-        except EvaluationError as error:
-            raise EvaluationError(f"eval set {self.name!r}: {error}") from error
         sample = BinarySample(self.labels, similarities)
         once = np.ones((1, len(self.labels)))
         names = list(THRESHOLD_METRICS)

@@ -13,7 +13,7 @@ from sbert_train.evaluation.encoding import Classify, Encode, encode_distinct
 from sbert_train.evaluation.metrics import PAIRS_PER_BLOCK, Array, Floats, cosine, is_collapsed
 from sbert_train.evaluation.relevance import judgements
 from sbert_train.evaluation.results import TaskResult
-from sbert_train.evaluation.roles import fingerprint, require_roles
+from sbert_train.evaluation.roles import fingerprint, naming_set, require_roles
 from sbert_train.evaluation.samples import QuerySample
 from sbert_train.evaluation.thresholds import average_precision, cut
 
@@ -66,7 +66,7 @@ class RerankingTask:
 
     def evaluate(self, encode: Encode, classify: Classify | None = None) -> TaskResult:
         """Embed, rank and score; EvaluationError, naming the set, if the embeddings can rank nothing."""
-        try:
+        with naming_set(self.name):
             queries = encode_distinct(encode, self.queries, "anchor")
             candidates = encode_distinct(encode, self.candidates, "positive")
             if is_collapsed(candidates):
@@ -74,8 +74,6 @@ class RerankingTask:
                     f"the model embeds all {len(candidates):,} candidates alike, so it cannot rank them; "
                     "it has collapsed: lower the learning rate or check the pooling"
                 )
-        except EvaluationError as error:
-            raise EvaluationError(f"eval set {self.name!r}: {error}") from error
         cosines = _cosines(queries, candidates, np.repeat(np.arange(len(queries)), self.sizes))
         ends = np.cumsum(self.sizes)[:-1]
         lists = list(zip(np.split(cosines, ends), np.split(self.relevant, ends), strict=True))

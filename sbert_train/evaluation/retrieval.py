@@ -14,7 +14,7 @@ from sbert_train.evaluation.metrics import RANKING_METRICS, Array, is_collapsed,
 from sbert_train.evaluation.nearest import nearest
 from sbert_train.evaluation.relevance import judgements
 from sbert_train.evaluation.results import TaskResult
-from sbert_train.evaluation.roles import fingerprint, require_roles
+from sbert_train.evaluation.roles import fingerprint, naming_set, require_roles
 from sbert_train.evaluation.samples import QuerySample
 
 
@@ -67,7 +67,7 @@ class RetrievalTask:
 
     def evaluate(self, encode: Encode, classify: Classify | None = None) -> TaskResult:
         """Embed, search and score; EvaluationError, naming the set, if the embeddings can rank nothing."""
-        try:
+        with naming_set(self.name):
             queries = encode_distinct(encode, self.queries, "anchor")
             corpus = encode_distinct(encode, self.corpus, "positive")
             if is_collapsed(corpus):
@@ -75,8 +75,6 @@ class RetrievalTask:
                     f"the model embeds all {len(corpus):,} texts of the corpus alike, so it cannot rank "
                     "them; it has collapsed: lower the learning rate or check the pooling"
                 )
-        except EvaluationError as error:
-            raise EvaluationError(f"eval set {self.name!r}: {error}") from error
         ranking, _ = nearest(queries, corpus, max(k for _, k in RANKING_METRICS.values()))
         values = ranking_values(self._hits(ranking), np.array([len(found) for found in self.relevant]))
         return TaskResult(

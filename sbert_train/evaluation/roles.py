@@ -1,11 +1,12 @@
-"""The checks that every task makes of its rows, and the fingerprint by which results are paired."""
+"""What every task does with its rows and its name: the checks, and the fingerprint by which results are paired."""
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 from datasets import Dataset
 
-from sbert_train.errors import DataError
+from sbert_train.errors import DataError, EvaluationError
 
 
 def require_roles(rows: Dataset, roles: Sequence[str], *, task: str, kind: str) -> None:
@@ -20,6 +21,15 @@ def require_roles(rows: Dataset, roles: Sequence[str], *, task: str, kind: str) 
         raise DataError(
             f"eval set {task!r}: expected rows, found none; check the file, `where`, `split` and `limit`"
         )
+
+
+@contextmanager
+def naming_set(task: str) -> Iterator[None]:
+    """Put the name of the eval set before an EvaluationError that is raised in here."""
+    try:
+        yield
+    except EvaluationError as error:
+        raise EvaluationError(f"eval set {task!r}: {error}") from error
 
 
 def fingerprint(*parts: Iterable[object]) -> str:

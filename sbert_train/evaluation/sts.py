@@ -9,12 +9,12 @@ import numpy as np
 from datasets import Dataset
 from transformers import EvalPrediction
 
-from sbert_train.errors import DataError, EvaluationError
+from sbert_train.errors import DataError
 from sbert_train.evaluation.correlation import compute_metrics
 from sbert_train.evaluation.encoding import Classify, Encode, encode_distinct
 from sbert_train.evaluation.metrics import is_constant, pair_similarities
 from sbert_train.evaluation.results import TaskResult
-from sbert_train.evaluation.roles import fingerprint, require_roles
+from sbert_train.evaluation.roles import fingerprint, naming_set, require_roles
 from sbert_train.evaluation.samples import PairSample
 
 
@@ -51,15 +51,13 @@ class StsTask:
 
     def evaluate(self, encode: Encode, classify: Classify | None = None) -> TaskResult:
         """Embed both sides in their roles and correlate; EvaluationError, naming the set, if undefined."""
-        try:
+        with naming_set(self.name):
             pair = (
                 encode_distinct(encode, self.sentence1, "sentence1"),
                 encode_distinct(encode, self.sentence2, "sentence2"),
             )
             both: Any = pair  # the type of EvalPrediction knows no pairs
             metrics = compute_metrics(EvalPrediction(predictions=both, label_ids=self.gold))
-        except EvaluationError as error:
-            raise EvaluationError(f"eval set {self.name!r}: {error}") from error
         return TaskResult(
             task=self.name,
             kind=self.kind,

@@ -13,7 +13,7 @@ from sbert_train.evaluation.encoding import Classify, Encode, encode_distinct
 from sbert_train.evaluation.metrics import SIMILARITIES, is_collapsed, pair_similarities
 from sbert_train.evaluation.relevance import negatives_of
 from sbert_train.evaluation.results import TaskResult
-from sbert_train.evaluation.roles import fingerprint, require_roles
+from sbert_train.evaluation.roles import fingerprint, naming_set, require_roles
 from sbert_train.evaluation.samples import QuerySample
 
 
@@ -57,7 +57,7 @@ class TripletTask:
 
     def evaluate(self, encode: Encode, classify: Classify | None = None) -> TaskResult:
         """Embed and compare; EvaluationError, naming the set, if the embeddings can decide nothing."""
-        try:
+        with naming_set(self.name):
             anchors = encode_distinct(encode, self.anchors, "anchor")
             positives = encode_distinct(encode, self.positives, "positive")
             negatives = encode_distinct(encode, self.negatives, "negative")
@@ -70,8 +70,6 @@ class TripletTask:
             similarities = pair_similarities(
                 np.concatenate([anchors, np.repeat(anchors, self.per_row, axis=0)]), texts
             )
-        except EvaluationError as error:
-            raise EvaluationError(f"eval set {self.name!r}: {error}") from error
         rows = len(self.anchors)
         won = {
             f"accuracy_{name}": (values[:rows, None] > values[rows:].reshape(rows, self.per_row)).mean(axis=1)
