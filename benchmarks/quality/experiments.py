@@ -29,6 +29,10 @@ class Experiment:
     """Keys of `score.FIGURES`, the most telling one first."""
     model: Mapping[str, Any] = field(default_factory=dict)
     """Keys of the `model` block of our configuration, besides the base."""
+    second_objective: Mapping[str, Any] | None = None
+    """Another objective for the same rows: batches take the one and the other in turn."""
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    """Training arguments that are not those of all experiments."""
     sides: tuple[str, ...] = ("peer", "ours")
     """Who trains it."""
 
@@ -59,6 +63,19 @@ EXPERIMENTS: Mapping[str, Experiment] = {
         epochs=4,
         learning_rate=1e-4,
         figures=_STSB,
+        sides=("ours",),
+    ),
+    "stsb_in_turn": Experiment(
+        about="the same 5,749 pairs twice, for CoSENT and for cosine regression in turn, gradients of both cut to norm "
+        "0.1 (`max_grad_norm`), which dev chose (ours alone)",
+        rows=data.stsb_train,
+        objective={"name": "cosent", "scale": 20.0},
+        second_objective={"name": "cosine_regression"},
+        batch_size=32,
+        epochs=2,
+        learning_rate=1e-4,
+        figures=_STSB,
+        arguments={"max_grad_norm": 0.1},
         sides=("ours",),
     ),
     "stsb_regression": Experiment(
@@ -141,4 +158,5 @@ def training_arguments(experiment: Experiment, steps: int | None = None) -> dict
         "save_strategy": "no",
         "report_to": "none",
         "use_cpu": True,
+        **experiment.arguments,
     }

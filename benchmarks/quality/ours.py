@@ -37,12 +37,15 @@ def train(
 
 def run_config(experiment: Experiment, folder: Path, seed: int, steps: int | None) -> Mapping[str, Any]:
     """The configuration of an experiment over the rows in folder/train.jsonl, as `RunConfig` takes it."""
+    file, second = str(folder / "train.jsonl"), experiment.second_objective
+    sets = [{"source": file}, {"name": "second", "source": file, "objective": second}]
     return {
         "output_dir": str(folder / "run"),
         "seed": seed,
         "model": {"base": BASE, **experiment.model},
         "data": {
-            "train": [{"source": str(folder / "train.jsonl")}],
+            "train": sets if second else sets[:1],
+            "mixing": {"strategy": "round_robin" if second else "proportional"},
             "no_duplicates": experiment.no_duplicates,
         },
         "objective": experiment.objective,

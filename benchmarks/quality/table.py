@@ -71,10 +71,12 @@ def settings(experiments: Mapping[str, Experiment]) -> str:
         (name, one.about, one.epochs, one.batch_size, _short(one.learning_rate))
         for name, one in experiments.items()
     ]
-    common = _in_common([training_arguments(one) for one in experiments.values()])
+    common = _in_common([training_arguments(one) for one in experiments.values() if not one.arguments])
     told = ", ".join(f"`{name}: {value}`" for name, value in common.items() if name != "max_steps")
     head = ("experiment", "training", "epochs", "batch", "learning rate")
-    return f"## Experiments\n\n{markdown(head, rows, right=3)}\nIn all of them: {told}.\n"
+    return (
+        f"## Experiments\n\n{markdown(head, rows, right=3)}\nIn all of them, but for what is said: {told}.\n"
+    )
 
 
 def _short(number: float) -> str:

@@ -50,6 +50,15 @@ def test_the_peer_has_the_loss_of_each_experiment(name: str, kind: type, tiny_mo
     assert getattr(loss, "scale", None) == objective.get("scale")
 
 
+def test_two_objectives_take_the_same_rows_in_turn(tmp_path: Path) -> None:
+    config = RunConfig.model_validate(run_config(EXPERIMENTS["stsb_in_turn"], tmp_path, 7, None))
+    assert [one.name for one in config.objectives] == ["cosent", "cosine_regression"]
+    assert (
+        len({one.source for one in config.data.train}) == 1 and config.data.mixing.strategy == "round_robin"
+    )
+    assert our_arguments(config).max_grad_norm == 0.1
+
+
 def test_texts_are_kept_apart_where_rows_are_each_others_negatives() -> None:
     assert {name for name, one in EXPERIMENTS.items() if one.no_duplicates} == {
         "snli_pairs",

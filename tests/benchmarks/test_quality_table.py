@@ -63,6 +63,7 @@ def test_the_settings_are_those_of_the_experiments() -> None:
     cells = EXPERIMENTS["stsb_cosent"].about
     assert f"| stsb_cosent | {cells} | 4 | 32 | 5e-5 |" in text
     assert "`weight_decay: 0.0`" in text and "`optim: adamw_torch_fused`" in text
+    assert "`max_grad_norm: 1.0`" in text and "(`max_grad_norm`)" in text, "but for what an experiment says"
     assert "num_train_epochs" not in text, "what differs is in the table"
 
 
