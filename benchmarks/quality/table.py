@@ -165,9 +165,14 @@ def cost(runs: Sequence[Record]) -> str:
                 seconds = mean(one.train_seconds for one in own)
                 seen = mean(one.rows_seen for one in own)
                 steps = mean(one.steps for one in own)
-                told = (f"{steps:,.0f}", f"{seen:,.0f}", f"{seconds:,.0f}", f"{seen / seconds:.1f}")
+                told = (f"{steps:,.0f}", f"{seen:,.0f}", _figure(seconds), _figure(seen / seconds))
                 rows.append((experiment, name, *told))
     return markdown(("experiment", "side", "steps", "rows", "seconds", "rows a second"), rows, right=4)
+
+
+def _figure(number: float) -> str:
+    """0.2, 16.4, 5,220: with a digit after the point below 100, where it says something."""
+    return f"{number:.1f}" if number < 100 else f"{number:,.0f}"
 
 
 def provenance(runs: Sequence[Record]) -> str:

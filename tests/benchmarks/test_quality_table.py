@@ -35,7 +35,7 @@ def test_every_run_is_listed_by_seed() -> None:
 
 
 def test_costs_are_means_over_seeds() -> None:
-    assert "| trecqa | sentence-transformers | 10 | 640 | 20 | 32.0 |" in page(RECORDS).splitlines()
+    assert "| trecqa | sentence-transformers | 10 | 640 | 20.0 | 32.0 |" in page(RECORDS).splitlines()
 
 
 def test_the_last_record_of_a_run_counts() -> None:
