@@ -56,7 +56,6 @@ def test_the_recipes_of_this_version_are_there_in_alphabetical_order() -> None:
         "quora_duplicates",
         "sbert_softmax_nli",
         "stsb_cosent",
-        "stsb_in_turn",
         "stsb_regression",
         "triplet_sections",
     ]
