@@ -1,5 +1,6 @@
 """The classifier of a softmax objective is trained, kept, restored and judged with its model."""
 
+import csv
 import json
 from pathlib import Path
 
@@ -81,6 +82,27 @@ def test_a_run_is_evaluated_by_its_classifier(tmp_path: Path, tiny_model: Path) 
     assert again.scores[str(result.folder.model)]["accuracy"].value == after, (
         "what is saved is what was judged"
     )
+
+
+def test_classes_in_words_train_and_are_judged_as_their_numbers(tmp_path: Path, tiny_model: Path) -> None:
+    blocks = block_for("softmax", tmp_path, tiny_model)
+    names, file = ["contradiction", "neutral", "entailment"], tmp_path / "words.csv"
+    numbered = list(csv.DictReader(write_nli(tmp_path).read_text().splitlines()))
+    with file.open("w", newline="") as out:
+        rows = csv.DictWriter(out, numbered[0])
+        rows.writeheader()
+        rows.writerows({**row, "label": names[int(row["label"])]} for row in numbered)
+    blocks["data"] = {
+        "train": [{"source": str(file), "labels": names}],
+        "eval": [
+            {"name": "words", "source": str(file), "task": "nli", "labels": names},
+            {"name": "numbers", "source": str(tmp_path / "nli.csv"), "task": "nli"},
+        ],
+    }
+    result, lines = run(tmp_path, tiny_model, **blocks, train=SHORT)
+    assert "classifier new, of 3 classes" in lines and result.comparison is not None
+    words, numbers = result.comparison.tasks
+    assert words.scores["after"] == numbers.scores["after"]
 
 
 def test_of_a_matryoshka_softmax_the_classifier_of_all_dimensions_is_kept(
