@@ -2,88 +2,29 @@
 
 T tokens of all texts, H heads, C channels of a head, n texts of a bucket, W width of a bucket.
 
-Texts lie end to end, shortest first. Neighbours of nearly the same length form a bucket, which is a small padded
-batch: (n, W) with W its longest text. So no text attends to another, and no T x T mask is ever built.
+Three ways, with the same result but for what dropout draws:
+  buckets   `bucket_attention`: on a CPU without dropout, and wherever else nothing better is to be had
+  by hand   on a CPU with dropout: `cpu_attention`
+  flash     on a GPU in half precision: `flash_attention`, one kernel for all texts
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 from transformers import AttentionInterface, AttentionMaskInterface
+
+from sbert_train.model.bucket_attention import in_buckets
+from sbert_train.model.cpu_attention import attend_with_dropout
+from sbert_train.model.dropout import STEPS, steps_of
+from sbert_train.model.flash_attention import can_window, fits, flash_attention, kernel_name, why_not
+from sbert_train.model.packed_layout import PackedLayout
 
 PACKED = "sbert_train_packed"
 
-WIDTH_STEP = (
-    8  # texts whose lengths round up to the same multiple share a bucket: at most 7 padded places each
-)
 
-
-@dataclass(frozen=True)
-class Bucket:
-    """Neighbouring texts of nearly equal length.
-
-    Attributes:
-        texts: n.
-        width: W, the longest of them.
-        tokens: how many of the packed tokens are theirs.
-        gather: (n * W,) int64 places among the bucket's tokens, padding pointing at a real token; None when all
-            texts are W long, so that the bucket is a plain view.
-        scatter: (tokens,) int64 places of the real tokens within (n * W,); None with gather.
-        mask: (n, 1, 1, W) bool, True where a key is real; None with gather.
-    """
-
-    texts: int
-    width: int
-    tokens: int
-    gather: Tensor | None = None
-    scatter: Tensor | None = None
-    mask: Tensor | None = None
-
-
-def group_by_width(lengths: Sequence[int], step: int = WIDTH_STEP) -> list[tuple[int, int]]:
-    """Ranges [start, stop) of neighbours whose lengths round up to the same multiple of `step`.
-
-    >>> group_by_width([3, 7, 8, 9, 30])
-    [(0, 3), (3, 4), (4, 5)]
-    """
-    groups, start = [], 0
-    for stop in range(1, len(lengths) + 1):
-        if stop == len(lengths) or -(-lengths[stop] // step) != -(-lengths[start] // step):
-            groups.append((start, stop))
-            start = stop
-    return groups
-
-
-def make_buckets(lengths: Sequence[int], device: torch.device | str) -> list[Bucket]:
-    """The buckets of a packed row.
-
-    Args:
-        lengths: N token counts, ascending.
-        device: where the index tensors are to be.
-    """
-    return [_bucket(torch.tensor(lengths[a:b]), device) for a, b in group_by_width(lengths)]
-
-
-def _bucket(lengths: Tensor, device: torch.device | str) -> Bucket:
-    texts, width, tokens = len(lengths), int(lengths[-1]), int(lengths.sum())
-    if int(lengths[0]) == width:
-        return Bucket(texts, width, tokens)
-    columns = torch.arange(width)
-    real = columns < lengths[:, None]  # (n, W)
-    starts = (lengths.cumsum(0) - lengths)[:, None]
-    gather = starts + torch.minimum(columns, lengths[:, None] - 1)
-    return Bucket(
-        texts,
-        width,
-        tokens,
-        gather=gather.flatten().to(device),
-        scatter=real.flatten().nonzero().flatten().to(device),
-        mask=real[:, None, None, :].to(device),
-    )
+class NotPackable(Exception):
+    """The architecture cannot run packed; the message completes the sentence "... because"."""
 
 
 def packed_attention(
@@ -94,7 +35,7 @@ def packed_attention(
     attention_mask: Tensor | None,
     scaling: float | None = None,
     dropout: float = 0.0,
-    packed_buckets: Sequence[Bucket] | None = None,
+    packed_layout: PackedLayout | None = None,
     sliding_window: int | None = None,
     is_causal: bool | None = None,
     **_: Any,
@@ -103,19 +44,19 @@ def packed_attention(
 
     Args:
         query, key, value: (1, H, T, C).
-        attention_mask: must be None; texts are kept apart by the buckets.
+        attention_mask: must be None; texts are kept apart by the layout.
         scaling: factor of the products; C ** -0.5 when None.
         dropout: probability with which an attention weight is dropped.
-        packed_buckets: the buckets of the row, passed down by the backbone from its own keyword arguments.
+        packed_layout: where the texts lie, passed down by the backbone from its own keyword arguments.
         sliding_window: a token sees keys closer than this many places; None for all of its text.
 
     Returns:
         (1, T, H, C), and None for the attention weights, which are not kept.
 
     Raises:
-        NotPackable: the architecture did not pass the buckets on, masks by itself, or attends causally.
+        NotPackable: the architecture did not pass the layout on, masks by itself, or attends causally.
     """
-    if packed_buckets is None:
+    if packed_layout is None:
         raise NotPackable("its layers do not pass keyword arguments on to attention")
     if attention_mask is not None:
         raise NotPackable("it builds an attention mask of its own")
@@ -123,60 +64,43 @@ def packed_attention(
         raise NotPackable("its attention is causal")
     if query.shape[1] != key.shape[1]:
         raise NotPackable("its queries and keys have different numbers of heads")
-
-    # Splitting has one backward for all pieces; slicing would fill a full-size zero tensor for each of them.
-    sizes = [bucket.tokens for bucket in packed_buckets]
-    pieces = zip(*(tensor[0].transpose(0, 1).split(sizes) for tensor in (query, key, value)), strict=True)
-    outputs = []
-    for bucket, (q, k, v) in zip(packed_buckets, pieces, strict=True):
-        mask = _mask(bucket, sliding_window, query.device)
-        q, k, v = _to_padded(q, bucket), _to_padded(k, bucket), _to_padded(v, bucket)
-        out = _attend(q, k, v, mask, scaling, dropout)  # (n, H, W, C)
-        out = out.transpose(1, 2).flatten(0, 1)
-        outputs.append(out if bucket.scatter is None else out.index_select(0, bucket.scatter))
-    return torch.cat(outputs)[None].to(query.dtype), None
-
-
-class NotPackable(Exception):
-    """The architecture cannot run packed; the message completes the sentence "... because"."""
-
-
-def _to_padded(tokens: Tensor, bucket: Bucket) -> Tensor:
-    """(tokens, H, C) -> (n, H, W, C)."""
-    if bucket.gather is not None:
-        tokens = tokens.index_select(0, bucket.gather)
-    return tokens.reshape(bucket.texts, bucket.width, *tokens.shape[1:]).transpose(1, 2)
+    q, k, v = (tensor[0].transpose(0, 1) for tensor in (query, key, value))  # (T, H, C)
+    options: dict[str, Any] = {
+        "scaling": q.shape[-1] ** -0.5 if scaling is None else scaling,
+        "dropout": dropout,
+        "sliding_window": sliding_window,
+    }
+    if query.device.type == "cpu":
+        # The kernels' backward is slow in bfloat16 on a CPU, so attention stays in float32 under autocast.
+        with torch.autocast("cpu", enabled=False):
+            attend = attend_with_dropout if 0 < steps_of(dropout) < STEPS else in_buckets
+            attended = attend(q.float(), k.float(), v.float(), packed_layout, **options)
+    elif _flash_works(q) and (sliding_window is None or can_window()):
+        attended = flash_attention(q, k, v, packed_layout, **options)
+    else:
+        attended = in_buckets(q, k, v, packed_layout, **options)
+    return attended[None].to(query.dtype), None
 
 
-def _mask(bucket: Bucket, sliding_window: int | None, device: torch.device) -> Tensor | None:
-    """(n, 1, 1, W) or (n or 1, 1, W, W) bool, True where a query may see a key; None for everywhere."""
-    if sliding_window is None or bucket.width <= sliding_window:
-        return bucket.mask
-    places = torch.arange(bucket.width, device=device)
-    near = ((places[:, None] - places[None, :]).abs() < sliding_window)[None, None]
-    return near if bucket.mask is None else near & bucket.mask
+def describe_attention(device: torch.device, dtype: torch.dtype, dropout: float) -> str:
+    """What a packed row meets on this device in training, in words."""
+    if device.type != "cpu" and dtype not in (torch.float16, torch.bfloat16):
+        return "scaled_dot_product_attention, as flash attention needs bf16 or fp16"
+    if device.type != "cpu":
+        problem = why_not(device, dtype)
+        name = kernel_name(dropout)
+        return (
+            name if problem is None else f"scaled_dot_product_attention, as {name} cannot be used: {problem}"
+        )
+    return "our own, with fast dropout" if 0 < steps_of(dropout) < STEPS else "scaled_dot_product_attention"
 
 
-def _attend(
-    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, scaling: float | None, dropout: float
-) -> Tensor:
-    """softmax(q k^T * scaling) v with dropout on the softmax; all (n, H, W, C)."""
-    if q.device.type != "cpu":
-        return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout, scale=scaling)
-    # On CPU the kernels' bf16 backward is slow, so attention stays in float32 under autocast.
-    with torch.autocast("cpu", enabled=False):
-        q, k, v = q.float(), k.float(), v.float()
-        if dropout == 0.0:
-            return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, scale=scaling)
-        # With dropout the fused CPU kernel is not used at all; these few lines beat its substitute.
-        scores = (q * (q.shape[-1] ** -0.5 if scaling is None else scaling)) @ k.transpose(-1, -2)
-        if mask is not None:
-            scores = scores.masked_fill(~mask, -torch.inf)
-        return F.dropout(scores.softmax(dim=-1), dropout) @ v
+def _flash_works(query: Tensor) -> bool:
+    return fits(query) and why_not(query.device, query.dtype) is None
 
 
 def _no_mask(*_: Any, **__: Any) -> None:
-    """The mask of a packed row: none, for the buckets keep texts apart."""
+    """The mask of a packed row: none, for the layout keeps texts apart."""
 
 
 AttentionInterface.register(PACKED, packed_attention)

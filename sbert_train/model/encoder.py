@@ -19,6 +19,7 @@ from sbert_train.data.batch import TextBatch
 from sbert_train.errors import ModelError
 from sbert_train.model.attention import NotPackable
 from sbert_train.model.backbone import check_max_length, load_backbone, save_backbone
+from sbert_train.model.dropout import use_fast_dropout
 from sbert_train.model.encoding import TextEncoder
 from sbert_train.model.freezing import freeze, freeze_pooler
 from sbert_train.model.head import (
@@ -82,6 +83,7 @@ class SentenceEncoder(TextEncoder):
         self.adapters: Adapters | None = None
         self._padded_attention: str = backbone.config._attn_implementation or "eager"
         freeze_pooler(backbone)
+        use_fast_dropout(backbone)
         self.way, self.why = "", ""
         self.choose_way(probe_batch(backbone, set(tokenizer.all_special_ids), max_length), packing)
 

@@ -18,7 +18,8 @@ from torch.nn.utils.rnn import pad_sequence
 from transformers import PreTrainedModel
 
 from sbert_train.data.batch import TextBatch, pack
-from sbert_train.model.attention import PACKED, NotPackable, group_by_width, make_buckets
+from sbert_train.model.attention import PACKED, NotPackable
+from sbert_train.model.packed_layout import PackedLayout, group_by_width
 from sbert_train.model.pooling import pool_packed, pool_padded
 
 PROBE_LENGTHS = (3, 4, 9, 16, 17)
@@ -58,7 +59,7 @@ def _packed_tokens(backbone: PreTrainedModel, batch: TextBatch) -> Tensor:
     output = backbone(
         input_ids=batch.input_ids[None],
         position_ids=(batch.position_ids + first_position(backbone))[None],
-        packed_buckets=make_buckets(batch.lengths, batch.input_ids.device),
+        packed_layout=PackedLayout(batch.lengths, batch.input_ids.device),
     )
     hidden: Tensor = output.last_hidden_state[0]
     return hidden

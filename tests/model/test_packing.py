@@ -9,14 +9,8 @@ from transformers import PreTrainedModel
 
 from sbert_train.data.batch import TextBatch, pack
 from sbert_train.model import packing
-from sbert_train.model.attention import (
-    PACKED,
-    Bucket,
-    NotPackable,
-    group_by_width,
-    make_buckets,
-    packed_attention,
-)
+from sbert_train.model.attention import PACKED, NotPackable, packed_attention
+from sbert_train.model.packed_layout import PackedLayout, group_by_width
 from sbert_train.model.packing import choose_way, padding_saved, pooled, set_attention
 from tests.tiny import ARCHITECTURES, VOCABULARY, make_backbone, make_encoder
 
@@ -109,7 +103,7 @@ def test_packed_equals_padded_under_gradient_checkpointing(batch: TextBatch) -> 
 
 def test_buckets_hold_texts_of_nearly_equal_length() -> None:
     assert group_by_width(LENGTHS) == [(0, 6), (6, 8), (8, 10), (10, 11)]
-    buckets = make_buckets(LENGTHS, "cpu")
+    buckets = PackedLayout(LENGTHS, "cpu").buckets
     assert [bucket.texts for bucket in buckets] == [6, 2, 2, 1]
     assert [bucket.width for bucket in buckets] == [8, 15, 24, 40]
     assert sum(bucket.tokens for bucket in buckets) == sum(LENGTHS)
@@ -124,9 +118,9 @@ def kept_weights(width: int, texts: int, dropout: float) -> torch.Tensor:
     torch.manual_seed(0)
     query = torch.zeros(1, 1, texts * width, 2)
     value = torch.eye(width).repeat(texts, 1)[None, None]
-    buckets = [Bucket(texts, width, texts * width)]
+    layout = PackedLayout([width] * texts, "cpu")
     output, _ = packed_attention(
-        torch.nn.Module(), query, query, value, None, dropout=dropout, packed_buckets=buckets
+        torch.nn.Module(), query, query, value, None, dropout=dropout, packed_layout=layout
     )
     return output.view(texts, width, width)
 
@@ -146,16 +140,16 @@ def test_attention_dropout_drops_each_weight_on_its_own_and_scales_the_rest() ->
 
 def test_a_causal_or_masked_or_deaf_architecture_is_not_packable() -> None:
     q = torch.randn(1, 2, 3, 4)
-    buckets = make_buckets((3,), "cpu")
+    layout = PackedLayout((3,), "cpu")
     module = torch.nn.Module()
     with pytest.raises(NotPackable, match="do not pass"):
         packed_attention(module, q, q, q, None)
     with pytest.raises(NotPackable, match="mask of its own"):
-        packed_attention(module, q, q, q, torch.zeros(1), packed_buckets=buckets)
+        packed_attention(module, q, q, q, torch.zeros(1), packed_layout=layout)
     with pytest.raises(NotPackable, match="causal"):
-        packed_attention(module, q, q, q, None, packed_buckets=buckets, is_causal=True)
+        packed_attention(module, q, q, q, None, packed_layout=layout, is_causal=True)
     with pytest.raises(NotPackable, match="numbers of heads"):
-        packed_attention(module, q, q[:, :1], q[:, :1], None, packed_buckets=buckets)
+        packed_attention(module, q, q[:, :1], q[:, :1], None, packed_layout=layout)
 
 
 def test_no_sub_batch_is_over_the_token_budget(monkeypatch: pytest.MonkeyPatch) -> None:
