@@ -197,14 +197,20 @@ WRONG_BLOCKS = [
         "model: {base: x, lora: {target_modules: []}}",
         ["model.lora.target_modules: expected a list of text or null, found an empty list"],
     ),
+    (
+        "engine: {gradient_cache: 0}",
+        ["engine.gradient_cache: expected an integer of at least 1 or null, found the number 0"],
+    ),
+    (
+        "model: {base: b, freeze: backbone}\nengine: {gradient_cache: 4096}",
+        [
+            "engine.gradient_cache: expected null, as a frozen backbone (model.freeze) keeps nothing for a gradient"
+        ],
+    ),
     # what comes later
     (
         "data: {train: [{source: a}], streaming: on}",
         ["data.streaming: not available in this version, leave it false"],
-    ),
-    (
-        "engine: {gradient_cache: 16384}",
-        ["engine.gradient_cache: not available in this version, leave it null"],
     ),
     ("engine: {compile: true}", ["engine.compile: not available in this version, leave it false"]),
 ]

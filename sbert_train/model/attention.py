@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from transformers import AttentionInterface, AttentionMaskInterface
+from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedModel
 
 from sbert_train.model.bucket_attention import in_buckets
 from sbert_train.model.cpu_attention import attend_with_dropout
@@ -80,6 +80,15 @@ def packed_attention(
     else:
         attended = in_buckets(q, k, v, packed_layout, **options)
     return attended[None].to(query.dtype), None
+
+
+def attention_dropout(backbone: PreTrainedModel) -> float:
+    """The probability with which a backbone drops an attention weight in training, by the names that configurations
+    have for it; 0 where it has none."""
+    names = ("attention_probs_dropout_prob", "attention_dropout")
+    return next(
+        (float(getattr(backbone.config, name)) for name in names if hasattr(backbone.config, name)), 0.0
+    )
 
 
 def describe_attention(device: torch.device, dtype: torch.dtype, dropout: float) -> str:

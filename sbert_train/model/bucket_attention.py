@@ -37,12 +37,12 @@ def in_buckets(
         mask = bucket.visible(sliding_window, q.device)
         out = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout, scale=scaling)
         out = out.transpose(1, 2).flatten(0, 1)  # (n * W, H, C)
-        outputs.append(out if bucket.scatter is None else out[bucket.scatter])
+        outputs.append(out if bucket.scatter is None else out.index_select(0, bucket.scatter))
     return torch.cat(outputs)
 
 
 def _to_padded(tokens: Tensor, bucket: Bucket) -> Tensor:
     """(tokens, H, C) -> (n, H, W, C)."""
     if bucket.gather is not None:
-        tokens = tokens[bucket.gather]
+        tokens = tokens.index_select(0, bucket.gather)
     return tokens.reshape(bucket.texts, bucket.width, *tokens.shape[1:]).transpose(1, 2)

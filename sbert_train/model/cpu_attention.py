@@ -57,7 +57,7 @@ class _Attention(torch.autograd.Function):
     ) -> Tensor:
         heads = query.shape[1]
         rows = layout.head_rows(heads)
-        q, k, v = (tensor.flatten(0, 1)[rows.gather] for tensor in (query, key, value))
+        q, k, v = (tensor.flatten(0, 1).index_select(0, rows.gather) for tensor in (query, key, value))
         q.mul_(scaling)
 
         weights = q.new_empty(sum(b.texts * heads * b.width**2 for b in layout.buckets))
@@ -76,7 +76,7 @@ class _Attention(torch.autograd.Function):
 
         ctx.save_for_backward(q, k, v, signed)
         ctx.layout, ctx.scaling, ctx.keep_scale = layout, scaling, keep_scale(dropout)
-        return out[rows.scatter].mul_(ctx.keep_scale).view_as(value)
+        return out.index_select(0, rows.scatter).mul_(ctx.keep_scale).view_as(value)
 
     @staticmethod
     @once_differentiable
@@ -85,7 +85,7 @@ class _Attention(torch.autograd.Function):
         layout: PackedLayout = ctx.layout
         heads = gradient.shape[1]
         rows = layout.head_rows(heads)
-        d_out = gradient.flatten(0, 1)[rows.gather].mul_(ctx.keep_scale)
+        d_out = gradient.flatten(0, 1).index_select(0, rows.gather).mul_(ctx.keep_scale)
         d_out.index_fill_(0, rows.padding, 0.0)
 
         used, d_v, d_weights = signed.clamp(min=0), torch.empty_like(v), torch.empty_like(signed)
@@ -107,7 +107,9 @@ class _Attention(torch.autograd.Function):
             torch.bmm(d_scores.transpose(1, 2), q_b, out=d_k_b)
         d_q.mul_(ctx.scaling)
         tokens = len(gradient)
-        d_query, d_key, d_value = (d[rows.scatter].view(tokens, heads, -1) for d in (d_q, d_k, d_v))
+        d_query, d_key, d_value = (
+            d.index_select(0, rows.scatter).view(tokens, heads, -1) for d in (d_q, d_k, d_v)
+        )
         return d_query, d_key, d_value, None, None, None, None
 
 

@@ -22,6 +22,7 @@ from sbert_train.model.backbone import check_max_length, load_backbone, save_bac
 from sbert_train.model.dropout import use_fast_dropout
 from sbert_train.model.encoding import TextEncoder
 from sbert_train.model.freezing import freeze, freeze_pooler
+from sbert_train.model.gradient_cache import pooled_in_pieces
 from sbert_train.model.head import (
     Head,
     HeadSpec,
@@ -61,6 +62,7 @@ class SentenceEncoder(TextEncoder):
         default_prompt_name: str | None = None,
         similarity: str | None = None,
         packing: str = "auto",
+        gradient_cache: int | None = None,
     ) -> None:
         """Put the parts together.
 
@@ -70,6 +72,7 @@ class SentenceEncoder(TextEncoder):
             prompts: prompt name -> text put before each text; see `prompt_for`.
             similarity: what these embeddings are meant to be compared with, written into the saved folder.
             packing: auto, packed, sorted or padded: how batches go through the backbone. The result is the same.
+            gradient_cache: tokens of a micro-batch, see `sbert_train.model.gradient_cache`; None: whole batches.
 
         Raises:
             ModelError: packing="packed" and the architecture cannot run packed.
@@ -80,6 +83,7 @@ class SentenceEncoder(TextEncoder):
         self.head = head
         self.normalize = normalize
         self.similarity = similarity
+        self.gradient_cache = gradient_cache
         self.adapters: Adapters | None = None
         self._padded_attention: str = backbone.config._attn_implementation or "eager"
         freeze_pooler(backbone)
@@ -99,6 +103,7 @@ class SentenceEncoder(TextEncoder):
         prompts: Mapping[str, str] | None = None,
         similarity: str | None = None,
         packing: str = "auto",
+        gradient_cache: int | None = None,
         revision: str | None = None,
         trust_remote_code: bool = False,
         device: str | torch.device | None = None,
@@ -132,6 +137,7 @@ class SentenceEncoder(TextEncoder):
             default_prompt_name=layout.default_prompt_name,
             similarity=similarity or layout.similarity,
             packing=packing,
+            gradient_cache=gradient_cache,
         )
         return encoder.to(device or ("cuda" if torch.cuda.is_available() else "cpu"))
 
@@ -197,6 +203,9 @@ class SentenceEncoder(TextEncoder):
 
     def pool(self, batch: TextBatch) -> Tensor:
         """(N, H) float32: the pooled vector of each distinct text of a batch, which is all of the backbone's work."""
+        return pooled_in_pieces(self._pool, batch, self.gradient_cache)
+
+    def _pool(self, batch: TextBatch) -> Tensor:
         return pooled(self.backbone, batch, self.pooling, self.way, self.pad_id)
 
     def from_pooled(self, vectors: Tensor, batch: TextBatch) -> dict[str, Tensor]:

@@ -39,8 +39,8 @@ class Bucket:
     mask: Tensor | None = None
 
     def visible(self, sliding_window: int | None, device: torch.device) -> Tensor | None:
-        """(n, 1, 1, W) or (n or 1, 1, W, W) bool, True where a query may see a key; None for everywhere. Every query sees
-        some key.
+        """(n, 1, 1, W) or (n or 1, 1, W, W) bool, True where a query may see a key; None for everywhere. No query sees
+        nothing.
 
         Args:
             sliding_window: a token sees keys closer than this many places; None for all of its text.

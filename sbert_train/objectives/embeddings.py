@@ -40,6 +40,24 @@ class RoleEmbeddings:
             reference=batch.reference,
         )
 
+    def split(self, rows: int) -> list["RoleEmbeddings"]:
+        """The same in pieces of so many rows, the last of what is left."""
+        count = len(next(iter(self.vectors.values())))
+        vectors, keys, reference = (
+            {role: tensor.split(rows) for role, tensor in of_role.items()}
+            for of_role in (self.vectors, self.text_keys, self.reference)
+        )
+        labels = None if self.labels is None else self.labels.split(rows)
+        return [
+            RoleEmbeddings(
+                vectors={role: pieces[i] for role, pieces in vectors.items()},
+                text_keys={role: pieces[i] for role, pieces in keys.items()},
+                labels=None if labels is None else labels[i],
+                reference={role: pieces[i] for role, pieces in reference.items()},
+            )
+            for i in range(-(-count // rows))
+        ]
+
     def truncated(self, dimension: int, *, cut_reference: bool = False) -> "RoleEmbeddings":
         """The same rows with the first dimensions of every vector, scaled to length 1.
 

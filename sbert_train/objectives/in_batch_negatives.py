@@ -21,6 +21,7 @@ from sbert_train.objectives.candidates import (
     of_all_processes,
     weighted_by_hardness,
 )
+from sbert_train.objectives.chunks import sum_over_rows
 from sbert_train.objectives.embeddings import RoleEmbeddings
 from sbert_train.objectives.gathering import rank
 from sbert_train.objectives.precision import in_float32
@@ -74,31 +75,40 @@ def in_batch_negatives(
     """
     roles = set(batch.vectors) - (set() if symmetric else {"anchor"})
     everyone = of_all_processes(batch, roles) if gather else batch
-    guide, all_guides = batch.reference or batch.vectors, everyone.reference or everyone.vectors
-    anchor, positive = batch.vectors["anchor"], batch.vectors["positive"]
+    all_guides = everyone.reference or everyone.vectors
     candidates, rows = candidates_of(everyone.vectors), len(everyone.vectors["positive"])
-    own = torch.arange(len(anchor), device=anchor.device) + (rank() * len(anchor) if gather else 0)
+    count = len(batch.vectors["anchor"])
+    own = torch.arange(count, device=candidates.device) + (rank() * count if gather else 0)
 
-    left_out = torch.zeros(len(anchor), len(candidates), dtype=torch.bool, device=anchor.device)
-    if mask_identical:
-        left_out |= equal_to_positive(batch, everyone)
-    if guide_margin is not None:
-        found = candidates_of(all_guides)
-        left_out |= nearer_than_own(guide["anchor"], found, own, guide_margin, margin_strategy)
-    weights = None
-    if hardness != "none":
-        weights = hardness_strength * weighted_by_hardness(own, rows, len(candidates), hardness)
-    forward = _pick(anchor, candidates, own, left_out, weights, scale, similarity)
+    def picking_positives(part: RoleEmbeddings, own: Tensor) -> Tensor:
+        """The sum over some rows."""
+        left_out = own.new_zeros(len(own), len(candidates), dtype=torch.bool)
+        if mask_identical:
+            left_out |= equal_to_positive(part, everyone)
+        if guide_margin is not None:
+            guide, found = (part.reference or part.vectors)["anchor"], candidates_of(all_guides)
+            left_out |= nearer_than_own(guide, found, own, guide_margin, margin_strategy)
+        weights = None
+        if hardness != "none":
+            weights = hardness_strength * weighted_by_hardness(own, rows, len(candidates), hardness)
+        return _pick(part.vectors["anchor"], candidates, own, left_out, weights, scale, similarity)
+
+    forward = sum_over_rows(picking_positives, batch, own, len(candidates)) / count
     if not symmetric:
         return forward
 
-    left_out = torch.zeros(len(anchor), rows, dtype=torch.bool, device=anchor.device)
-    if mask_identical:
-        left_out |= equal_to_anchor(batch, everyone)
-    if guide_margin is not None:
-        found = all_guides["anchor"]
-        left_out |= nearer_than_own(guide["positive"], found, own, guide_margin, margin_strategy)
-    backward = _pick(positive, everyone.vectors["anchor"], own, left_out, None, scale, similarity)
+    def picking_anchors(part: RoleEmbeddings, own: Tensor) -> Tensor:
+        """The sum over some rows."""
+        left_out = own.new_zeros(len(own), rows, dtype=torch.bool)
+        if mask_identical:
+            left_out |= equal_to_anchor(part, everyone)
+        if guide_margin is not None:
+            guide, found = (part.reference or part.vectors)["positive"], all_guides["anchor"]
+            left_out |= nearer_than_own(guide, found, own, guide_margin, margin_strategy)
+        anchors = everyone.vectors["anchor"]
+        return _pick(part.vectors["positive"], anchors, own, left_out, None, scale, similarity)
+
+    backward = sum_over_rows(picking_anchors, batch, own, rows) / count
     return (forward + backward) / 2
 
 
@@ -147,7 +157,7 @@ def _pick(
     scale: float | Tensor,
     similarity: str,
 ) -> Tensor:
-    """The mean cross-entropy of candidate own[i] for query i.
+    """The sum over queries of the cross-entropy of candidate own[i] for query i.
 
     Args:
         queries: (B, D). candidates: (C, D). own: (B,) int64.
@@ -161,4 +171,4 @@ def _pick(
     if weights is not None:
         logits = logits + weights * similarities.detach()
     others = left_out.scatter(1, own[:, None], False)
-    return F.cross_entropy(logits.masked_fill(others, -torch.inf), own)
+    return F.cross_entropy(logits.masked_fill(others, -torch.inf), own, reduction="sum")

@@ -2,11 +2,14 @@
 
 from collections.abc import Iterable
 
+import torch
 from transformers import TrainingArguments
 
 from sbert_train.data.batch import TextBatch
 from sbert_train.data.sieve import describe
+from sbert_train.model.attention import attention_dropout, describe_attention
 from sbert_train.model.encoder import SentenceEncoder
+from sbert_train.model.gradient_cache import micro_batches
 from sbert_train.model.head import describe_head
 from sbert_train.model.packing import padding_saved
 from sbert_train.objectives.registry import ObjectiveSpec
@@ -39,6 +42,7 @@ def plan_lines(base: str, parts: Parts, args: TrainingArguments) -> list[str]:
     lines += [
         f"batches    {_batches(data, objectives, args, parts.first_batch)}",
         f"engine     {_engine(encoder, data, parts.first_batch)}",
+        *_kernels(encoder, args, parts.first_batch),
         f"precision  {_precision(args)} on {args.device.type}" + _processes(args),
     ]
     return lines
@@ -91,6 +95,24 @@ def _engine(encoder: SentenceEncoder, data: TrainingData, batch: TextBatch) -> s
         texts = f"{data.rows.pooled_texts:,} texts"
         return f"the backbone is frozen: the vectors of {texts} are computed once and kept on disk"
     return f"{encoder.way}: {encoder.why}; {padding_saved(batch):.0%} of the first batch would be padding"
+
+
+def _kernels(encoder: SentenceEncoder, args: TrainingArguments, batch: TextBatch) -> list[str]:
+    """What attention is computed by, and in what pieces a batch is encoded, where there is something to tell."""
+    if batch.pooled is not None:
+        return []
+    lines = []
+    if encoder.way == "packed":
+        dtype = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(_precision(args), torch.float32)
+        lines.append(
+            f"attention  {describe_attention(args.device, dtype, attention_dropout(encoder.backbone))}"
+        )
+    if encoder.gradient_cache is not None:
+        count = len(micro_batches(batch, encoder.gradient_cache))
+        pieces = f"{count} micro-batches of at most {encoder.gradient_cache:,} tokens, encoded twice"
+        once = "a first batch of one micro-batch: it is encoded once"
+        lines.append(f"memory     gradient cache: {once if count == 1 else pieces}")
+    return lines
 
 
 def _batches(data: TrainingData, objectives: RunObjectives, args: TrainingArguments, batch: TextBatch) -> str:

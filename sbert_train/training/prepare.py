@@ -31,6 +31,7 @@ def load_encoder(config: RunConfig, device: torch.device) -> SentenceEncoder:
         prompts=model.prompts,
         similarity=similarity_of(config.objectives[0]),
         packing=config.engine.packing,
+        gradient_cache=config.engine.gradient_cache,
         revision=model.revision,
         trust_remote_code=model.trust_remote_code,
         device=device,

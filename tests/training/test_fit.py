@@ -323,13 +323,18 @@ def test_fit_reads_as_a_story() -> None:
 
 
 @pytest.mark.slow
-def test_two_processes_train_as_one_with_the_double_batch(tmp_path: Path, tiny_model: Path) -> None:
+@pytest.mark.parametrize("cache", [None, 60])
+def test_two_processes_train_as_one_with_the_double_batch(
+    tmp_path: Path, tiny_model: Path, cache: int | None
+) -> None:
     """torchrun on CPU with gloo: the same losses and weights, from one process that writes."""
     base = without_dropout(tiny_model, tmp_path)
     data = config(tmp_path, base).data.model_dump(mode="json") | {"no_duplicates": False}
     one, _ = run(tmp_path, base, data=data, train={"per_device_train_batch_size": 16})
 
-    half = config(tmp_path, base, data=data, output_dir=str(tmp_path / "two"))
+    half = config(
+        tmp_path, base, data=data, output_dir=str(tmp_path / "two"), engine={"gradient_cache": cache}
+    )
     (tmp_path / "two.yaml").write_text(dump_config(half))
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     command += ["-m", "sbert_train", "fit", "--config", str(tmp_path / "two.yaml")]
