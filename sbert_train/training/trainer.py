@@ -11,7 +11,7 @@ from torch.utils.data import DataLoader
 from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArguments
 
 from sbert_train.data.batch import TextBatch
-from sbert_train.data.collator import Row, collate
+from sbert_train.data.collator import collate
 from sbert_train.data.mixing import MixedBatches
 from sbert_train.data.rows import MixedRows
 from sbert_train.evaluation.dimensions import evaluate_tasks
@@ -23,8 +23,8 @@ from sbert_train.training.vectors import FrozenTexts
 BATCH = "batch"  # the one entry of the mapping that Trainer wants a batch to be
 
 
-def collate_inputs(rows: Sequence[Row]) -> dict[str, TextBatch]:
-    """The packed batch of some rows, as Trainer's inputs."""
+def collate_inputs(rows: Any) -> dict[str, TextBatch]:
+    """The packed batch of some rows (the Columns that `MixedRows` reads), as Trainer's inputs."""
     return {BATCH: collate(rows)}
 
 
