@@ -32,7 +32,8 @@ def hash_texts(ids: NDArray[np.int32], lengths: NDArray[np.integer[Any]]) -> NDA
     places = (np.arange(len(ids)) - np.repeat(ends - lengths, lengths)).astype(np.uint64)
     mixed = _mix((places << _HALF) | ids.astype(np.uint32))
     sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(mixed, dtype=np.uint64)])
-    return (sums[ends] - sums[ends - lengths]).view(np.int64)
+    found: NDArray[np.uint64] = sums[ends] - sums[ends - lengths]
+    return found.view(np.int64)
 
 
 def _mix(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -23,7 +23,7 @@ from sbert_train.training.prepare import base_folder, load_encoder, load_tasks
 from sbert_train.training.siamese import SiameseModel
 from sbert_train.training.vectors import FrozenTexts
 
-_TRIED_ROWS = 32  # of the first batch, packed and padded: enough to tell, whatever the size of a batch
+_TRIED_ROWS = 8  # of the first batch, packed and padded: enough to tell, whatever the size of a batch
 
 
 @dataclass(frozen=True)
