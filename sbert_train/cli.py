@@ -5,6 +5,7 @@ Imports of torch and its company are inside the commands, so that --help and mis
 
 import json
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,6 +16,8 @@ from rich.console import Console
 from sbert_train import __version__
 from sbert_train.errors import CommandError, SbertTrainError
 from sbert_train.evaluation.kinds import KINDS
+
+_STARTED = time.monotonic()
 
 app = typer.Typer(
     name="sbert-train",
@@ -79,7 +82,7 @@ def fit(
     _quiet_libraries()
     from sbert_train.training.fit import fit as run
 
-    result = run(settings, overwrite=overwrite)
+    result = run(settings, overwrite=overwrite, started=_STARTED)
     if not result.first_process:
         return
     if result.comparison is not None:

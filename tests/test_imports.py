@@ -28,6 +28,15 @@ ORDER = (
 KNOW_THE_CONFIG = {"config", "training", "cli"}
 LIGHT = ("sbert_train", "sbert_train.errors", "sbert_train.recipes", "sbert_train.config", "sbert_train.cli")
 HEAVY = ("torch", "transformers", "datasets", "numpy", "scipy", "pandas", "sentence_transformers")
+HELP_NEEDS_NONE_OF = (*HEAVY, "pydantic", "yaml", "pyarrow", "sklearn", "huggingface_hub", "tqdm")
+NEEDLESS_FOR_MOST_RUNS = (
+    "sentence_transformers",
+    "sklearn.cluster",
+    "tensorboard",
+    "onnx",
+    "onnxruntime",
+    "matplotlib",
+)
 
 
 def room_of(module: str) -> str:
@@ -101,3 +110,22 @@ def test_the_command_line_starts_without_loading_anything_heavy() -> None:
     code = f"import sys, {', '.join(LIGHT)}\nprint(*(name for name in {HEAVY} if name in sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == []
+
+
+def loaded_after(code: str, names: tuple[str, ...]) -> set[str]:
+    """Which of these modules a fresh process has loaded after some code."""
+    code = f"import sys\n{code}\nprint('loaded:', *(name for name in {names} if name in sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(done.stdout.rpartition("loaded:")[2].split())
+
+
+def test_help_is_answered_without_any_library_that_training_needs() -> None:
+    ask = (
+        "from sbert_train.cli import app\nsys.argv = ['sbert-train', '--help']\n"
+        "try:\n    app()\nexcept SystemExit:\n    pass"
+    )
+    assert loaded_after(ask, (*HELP_NEEDS_NONE_OF, "typer")) == {"typer"}
+
+
+def test_a_run_loads_no_library_that_only_some_runs_need() -> None:
+    assert loaded_after("import sbert_train.training.fit", (*NEEDLESS_FOR_MOST_RUNS, "torch")) == {"torch"}

@@ -1,31 +1,20 @@
 """The packed batch: all texts of all roles of a batch, laid end to end in one row of tokens.
 
-N texts (distinct), T tokens (of all texts), B rows, K negatives of a row, H dimensions of the backbone.
+N texts (distinct), M texts (as they stand in the rows), T tokens (of all texts), B rows, K negatives of a row,
+H dimensions of the backbone.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from hashlib import blake2b
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from sbert_train.data.keys import hash_texts
+
 TokenIds = NDArray[np.int32]
-
-
-@dataclass(frozen=True, eq=False)
-class PooledText:
-    """A text that a frozen backbone has read.
-
-    Attributes:
-        key: a hash of the text and its prompt.
-        vector: (H,) float32.
-    """
-
-    key: int
-    vector: NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -80,24 +69,28 @@ class TextBatch:
         )
 
 
-def pool_batch(texts: Sequence[PooledText]) -> tuple[TextBatch, NDArray[np.int64]]:
-    """What `pack` gives, of texts whose pooled vectors are known: each distinct text once, by their keys."""
-    all_keys = np.array([text.key for text in texts], dtype=np.int64)
-    keys, first, places = np.unique(all_keys, return_index=True, return_inverse=True)
+def pool_batch(keys: NDArray[np.int64], vectors: NDArray[np.float32]) -> tuple[TextBatch, NDArray[np.int64]]:
+    """What `pack` gives, of texts whose pooled vectors are known: each distinct text once.
+
+    Args:
+        keys: (M,) a hash of each text and its prompt.
+        vectors: (M, H) float32.
+    """
+    distinct, first, places = np.unique(keys, return_index=True, return_inverse=True)
     empty = torch.empty(0, dtype=torch.int64)
     batch = TextBatch(
         input_ids=empty,
         position_ids=empty,
         lengths=(),
-        text_keys=torch.from_numpy(keys),
+        text_keys=torch.from_numpy(distinct),
         index={},
-        pooled=torch.from_numpy(np.stack([texts[i].vector for i in first])),
+        pooled=torch.from_numpy(vectors[first]),
     )
     return batch, places
 
 
 def pack(texts: Sequence[TokenIds]) -> tuple[TextBatch, NDArray[np.int64]]:
-    """Lay texts end to end, shortest first, each distinct text once.
+    """Lay texts end to end, shortest first, each distinct text once; of one length, in the order that they came in.
 
     Args:
         texts: token ids of each text, with special tokens; none of them empty.
@@ -105,35 +98,22 @@ def pack(texts: Sequence[TokenIds]) -> tuple[TextBatch, NDArray[np.int64]]:
     Returns:
         The batch, its index still without roles, and an int64 array with the place of texts[i] in the batch.
     """
-    first_seen: dict[bytes, int] = {}
-    distinct: list[TokenIds] = []
-    number = np.empty(len(texts), dtype=np.int64)
-    for i, ids in enumerate(texts):
-        content = ids.tobytes()
-        if content not in first_seen:
-            first_seen[content] = len(distinct)
-            distinct.append(ids)
-        number[i] = first_seen[content]
+    all_lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
+    ids = np.concatenate(texts)
+    keys, first, number = np.unique(hash_texts(ids, all_lengths), return_index=True, return_inverse=True)
 
-    lengths = np.fromiter((len(ids) for ids in distinct), dtype=np.int64, count=len(distinct))
-    order = np.argsort(lengths, kind="stable")
+    order = np.lexsort((first, all_lengths[first]))
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
-    sorted_lengths = lengths[order]
-    starts = np.cumsum(sorted_lengths) - sorted_lengths
-    positions = np.arange(sorted_lengths.sum()) - np.repeat(starts, sorted_lengths)
-    keys = np.array([text_key(content) for content in first_seen], dtype=np.int64)[order]
+    chosen = first[order]
+    lengths = all_lengths[chosen]
+    positions = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    begins = np.cumsum(all_lengths) - all_lengths
     batch = TextBatch(
-        input_ids=torch.from_numpy(np.concatenate([distinct[i] for i in order]).astype(np.int64)),
+        input_ids=torch.from_numpy(ids[np.repeat(begins[chosen], lengths) + positions].astype(np.int64)),
         position_ids=torch.from_numpy(positions),
-        lengths=tuple(sorted_lengths.tolist()),
-        text_keys=torch.from_numpy(keys),
+        lengths=tuple(lengths.tolist()),
+        text_keys=torch.from_numpy(keys[order]),
         index={},
     )
     return batch, place[number]
-
-
-def text_key(content: bytes) -> int:
-    """What stands for a text: 64 bits that are the same in every process."""
-    # Python's own hash() is salted per process, and keys are compared across processes.
-    return int.from_bytes(blake2b(content, digest_size=8).digest(), "little", signed=True)

@@ -1,4 +1,7 @@
-"""Tokenised rows on disk -> rows in memory: read when a batch asks for them, straight from Arrow into numpy."""
+"""Tokenised rows on disk -> the rows of a batch: straight from the memory-mapped Arrow cache into numpy.
+
+R rows of a data set, K negatives of a row, B rows of a batch, S scores of a row.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,8 +14,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from torch.utils.data import Dataset
 
-from sbert_train.data.batch import text_key
-from sbert_train.data.collator import OBJECTIVE, REFERENCE, TARGETS, Row
+from sbert_train.data.columns import TARGETS, Columns, as_labels, joined
+from sbert_train.data.token_column import TokenColumn
 from sbert_train.data.vectors import RowVectors
 
 
@@ -33,19 +36,17 @@ class SetRows:
     reference: RowVectors | None = None
 
 
-class MixedRows(Dataset[Row]):
+class MixedRows(Dataset[Columns]):
     """Several data sets one behind the other."""
 
     def __init__(self, sets: Sequence[SetRows]) -> None:
-        self._sets = list(sets)
-        # The texts of a pooled set are not read: its rows are their vectors.
-        self._tables = [
-            one.tokens.select_columns(
-                [c for c in one.tokens.column_names if c in TARGETS or not one.pooled]
-            ).with_format("arrow")
-            for one in sets
-        ]
+        self._sets = tuple(sets)
+        self._readers = [_Reader(one) for one in sets]
         self._starts = np.cumsum([0] + [len(one.tokens) for one in sets])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A worker that is started anew maps the files itself, rather than be sent what is in them."""
+        return MixedRows, (self._sets,)
 
     def __len__(self) -> int:
         return int(self._starts[-1])
@@ -55,75 +56,79 @@ class MixedRows(Dataset[Row]):
         """The number of texts whose vectors stand for them."""
         return sum(len(one.pooled.table) for one in self._sets if one.pooled is not None)
 
-    def __getitem__(self, index: int) -> Row:
-        return self.__getitems__([index])[0]
+    def __getitem__(self, index: int) -> Columns:
+        return self.__getitems__([index])
 
-    def __getitems__(self, indices: Sequence[int]) -> list[Row]:
+    def __getitems__(self, indices: Sequence[int]) -> Columns:
         """The rows at these places, in this order (the method that torch's DataLoader calls with a batch)."""
         places = np.asarray(indices)
         owners = np.searchsorted(self._starts, places, side="right") - 1
-        rows: list[Row] = [{}] * len(places)
-        for owner in np.unique(owners):
-            chosen = np.flatnonzero(owners == owner)
-            for place, row in zip(
-                chosen, self._rows_of(owner, places[chosen] - self._starts[owner]), strict=True
-            ):
-                rows[place] = row
-        return rows
+        # A batch holds the rows of a set next to each other, so that these are as few as it has sets.
+        turns = [0, *(np.flatnonzero(np.diff(owners)) + 1).tolist(), len(places)]
+        return joined(
+            [self._readers[owners[a]].read(places[a:b] - self._starts[owners[a]]) for a, b in pairwise(turns)]
+        )
 
-    def _rows_of(self, owner: int, indices: NDArray[np.int64]) -> list[Row]:
-        """Rows of one set."""
-        one, table = self._sets[owner], self._tables[owner]
-        columns: dict[str, Any] = {OBJECTIVE: [one.objective] * len(indices)}
-        if one.pooled is not None:
-            columns |= {role: one.pooled.texts(role, indices) for role in one.pooled.places}
-        if table.column_names:
-            read = table[indices]
-            columns |= {role: _values(read[role]) for role in read.column_names}
-        if one.reference is not None:
-            vectors = {role: one.reference.vectors(role, indices) for role in one.reference.places}
-            columns[REFERENCE] = [{role: vectors[role][i] for role in vectors} for i in range(len(indices))]
-        return [{role: values[i] for role, values in columns.items()} for i in range(len(indices))]
+
+class _Reader:
+    """Reads rows of one data set."""
+
+    def __init__(self, rows: SetRows) -> None:
+        self._rows = rows
+        # The texts of a pooled set are not read: its rows are their vectors.
+        self._tokens = {} if rows.pooled else token_columns(rows.tokens)
+        target = next((name for name in TARGETS if name in rows.tokens.column_names), None)
+        self._labels = None if target is None else _labels(target, _columns(rows.tokens, [target])[target])
+
+    def read(self, indices: NDArray[np.int64]) -> Columns:
+        """The rows at these places of the set."""
+        pooled, reference = self._rows.pooled, self._rows.reference
+        return Columns(
+            rows=len(indices),
+            tokens={role: column.texts(indices) for role, column in self._tokens.items()},
+            pooled={role: pooled.texts(role, indices) for role in pooled.places} if pooled else {},
+            labels=None if self._labels is None else self._labels[indices],
+            objective=self._rows.objective,
+            reference={role: reference.vectors(role, indices) for role in reference.places}
+            if reference
+            else {},
+        )
+
+
+def token_columns(rows: datasets.Dataset) -> dict[str, TokenColumn]:
+    """Role -> its texts, of tokenised rows."""
+    roles = [role for role in rows.column_names if role not in TARGETS]
+    return {role: TokenColumn.of(column) for role, column in _columns(rows, roles).items()}
 
 
 def text_keys(rows: datasets.Dataset) -> NDArray[np.int64]:
-    """(rows, texts of a row) int64, equal for equal texts within this process.
+    """(R, texts of a row) int64, equal for equal texts; the same in every process.
 
     Args:
-        rows: tokenised rows, with the same number of texts in each.
+        rows: R tokenised rows, with the same number of texts in each.
     """
-    keys: list[list[int]] = []
-    for table in rows.with_format("arrow").iter(batch_size=1_000):
-        columns = [_values(table[role]) for role in table.column_names if role not in TARGETS]
-        keys.extend(
-            [hash(ids.tobytes()) for text in texts for ids in _each(text)]
-            for texts in zip(*columns, strict=True)
-        )
-    return np.array(keys, dtype=np.int64)
+    return np.concatenate([column.keys() for column in token_columns(rows).values()], axis=1)
 
 
 def token_keys(rows: datasets.Dataset) -> dict[str, NDArray[np.int64]]:
-    """Role -> the key of each text, (R,), or (R, K) for `negative`; the same in every process.
+    """Role -> the key of each text, (R,), or (R, K) for `negative`; those of `text_keys`.
 
     Args:
         rows: R tokenised rows.
     """
-    found: dict[str, list[list[int]]] = {role: [] for role in rows.column_names if role not in TARGETS}
-    for table in rows.with_format("arrow").iter(batch_size=1_000):
-        for role, keys in found.items():
-            keys.extend([text_key(ids.tobytes()) for ids in _each(text)] for text in _values(table[role]))
-    arrays = {role: np.array(keys, dtype=np.int64) for role, keys in found.items()}
-    return {role: keys if role == "negative" else keys[:, 0] for role, keys in arrays.items()}
+    keys = {role: column.keys() for role, column in token_columns(rows).items()}
+    return {role: found if role == "negative" else found[:, 0] for role, found in keys.items()}
 
 
-def _each(text: Any) -> list[NDArray[np.int32]]:
-    return text if isinstance(text, list) else [text]
+def _columns(rows: datasets.Dataset, names: Sequence[str]) -> dict[str, pa.ChunkedArray]:
+    """Whole columns, memory-mapped as they are unless the rows were shuffled or filtered after they were written."""
+    table: pa.Table = rows.select_columns(list(names)).with_format("arrow")[:]
+    return {name: table[name] for name in names}
 
 
-def _values(column: pa.ChunkedArray | pa.Array) -> Any:
-    """Numbers as an array; lists of numbers as a list of arrays (views, nothing is copied); and so on inwards."""
-    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    if not pa.types.is_list(array.type) and not pa.types.is_large_list(array.type):
-        return array.to_numpy(zero_copy_only=False)
-    inner, ends = _values(array.values), array.offsets.to_numpy()
-    return [inner[a:b] for a, b in pairwise(ends)]
+def _labels(target: str, column: pa.ChunkedArray) -> NDArray[Any]:
+    """(R,), or (R, S) where a row has several scores."""
+    array = column.combine_chunks()
+    if pa.types.is_list(array.type) or pa.types.is_large_list(array.type):
+        return as_labels(target, array.flatten().to_numpy(zero_copy_only=False).reshape(len(array), -1))
+    return as_labels(target, array.to_numpy(zero_copy_only=False))

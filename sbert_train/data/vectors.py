@@ -13,8 +13,8 @@ import datasets
 import numpy as np
 from numpy.typing import NDArray
 
-from sbert_train.data.batch import PooledText
 from sbert_train.data.cache import cache_folder, complete_or_absent, fingerprint
+from sbert_train.data.columns import PooledTexts
 from sbert_train.data.roles import TEXT_ROLES
 
 Vectors = NDArray[np.float32]
@@ -46,15 +46,9 @@ class RowVectors:
         found: Vectors = self.table[self.places[role][rows]]
         return found if self.projection is None else found @ self.projection
 
-    def texts(self, role: str, rows: NDArray[np.int64]) -> list[Any]:
-        """A PooledText for each of n rows, or a list of K of them for `negative`."""
-        keys, vectors = self.keys[role][rows], self.vectors(role, rows)
-        if keys.ndim == 1:
-            return [PooledText(int(key), vector) for key, vector in zip(keys, vectors, strict=True)]
-        return [
-            [PooledText(int(key), vector) for key, vector in zip(*pair, strict=True)]
-            for pair in zip(keys, vectors, strict=True)
-        ]
+    def texts(self, role: str, rows: NDArray[np.int64]) -> PooledTexts:
+        """The texts of n rows."""
+        return PooledTexts(self.keys[role][rows], self.vectors(role, rows))
 
     def with_keys(self, keys: Mapping[str, NDArray[np.int64]]) -> "RowVectors":
         """The same with keys."""

@@ -7,7 +7,6 @@ from typing import ClassVar
 
 import numpy as np
 from datasets import Dataset
-from sklearn.cluster import KMeans
 
 from sbert_train.errors import DataError, EvaluationError
 from sbert_train.evaluation.clusters import CLUSTER_METRICS
@@ -95,6 +94,8 @@ class ClusteringTask:
 
 def k_means(embeddings: Array, clusters: int) -> Array:
     """The cluster of each row of embeddings (N, D), as (N,) int; fewer clusters where fewer rows differ."""
+    from sklearn.cluster import KMeans  # a third of a second, which only runs that cluster need to spend
+
     differing = len(np.unique(embeddings, axis=0))
     found: Array = KMeans(min(clusters, differing), n_init=STARTS, random_state=SEED).fit_predict(embeddings)
     return found

@@ -15,9 +15,10 @@ from sbert_train.training.callbacks import JsonLog, ProgressBar
 from sbert_train.training.parts import Parts, load_parts
 from sbert_train.training.plan import plan_lines
 from sbert_train.training.prepare import own_head
-from sbert_train.training.report import write_card, write_report
+from sbert_train.training.report import describe_speed, write_card, write_report
 from sbert_train.training.run_folder import RunFolder
 from sbert_train.training.siamese import SiameseModel
+from sbert_train.training.stopwatch import Stopwatch
 from sbert_train.training.trainer import SentenceTrainer
 
 Say = Callable[[str], None]
@@ -38,16 +39,20 @@ class FitResult:
     """Whether this process is the one that writes and reports."""
 
 
-def fit(config: RunConfig, *, overwrite: bool = False, say: Say = print) -> FitResult:
+def fit(
+    config: RunConfig, *, overwrite: bool = False, say: Say = print, started: float | None = None
+) -> FitResult:
     """Fine-tune an encoder as a configuration says, measured before and after.
 
     Args:
         overwrite: replace a run with another configuration, or an unfinished one, in the same folder.
         say: receives the plan and what happens, one line at a time, on the first process only.
+        started: when the command was given, by time.monotonic(), for the report; None: now.
 
     Raises:
         SbertTrainError: the configuration, the data or the model is not as it must be.
     """
+    stopwatch = Stopwatch(started)
     folder, config_text = RunFolder(Path(config.output_dir).expanduser()), dump_config(config)
     args = training_arguments(config)
     folder.require_usable(config_text, overwrite=overwrite)
@@ -61,13 +66,14 @@ def fit(config: RunConfig, *, overwrite: bool = False, say: Say = print) -> FitR
         for line in plan_lines(base, parts, args):
             say(line)
 
-    trainer = _trainer(config, args, parts, folder)
+    trainer = _trainer(config, args, parts, folder, stopwatch)
     _require_optimizer(trainer)
     before = _baseline(trainer, config)
     _require_selectable(args, before)
     trained = trainer.train()
     _require_finite(parts.model)
     if first:
+        say(f"trained    {describe_speed(trainer, trained.metrics)}")
         parts.model.save(folder.model)
         if args.load_best_model_at_end:
             state = trainer.state
@@ -84,7 +90,9 @@ def fit(config: RunConfig, *, overwrite: bool = False, say: Say = print) -> FitR
     return FitResult(folder, base, comparison, _selected_by(args), first)
 
 
-def _trainer(config: RunConfig, args: TrainingArguments, parts: Parts, folder: RunFolder) -> SentenceTrainer:
+def _trainer(
+    config: RunConfig, args: TrainingArguments, parts: Parts, folder: RunFolder, stopwatch: Stopwatch
+) -> SentenceTrainer:
     stop_early = early_stopping(config)
     return SentenceTrainer(
         parts.model,
@@ -94,6 +102,7 @@ def _trainer(config: RunConfig, args: TrainingArguments, parts: Parts, folder: R
         tasks=parts.tasks,
         dims=parts.evaluated_dims,
         frozen=parts.frozen,
+        stopwatch=stopwatch,
         callbacks=[
             ProgressBar(args.metric_for_best_model),
             JsonLog(folder.log),

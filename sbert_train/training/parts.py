@@ -23,7 +23,7 @@ from sbert_train.training.prepare import base_folder, load_encoder, load_tasks
 from sbert_train.training.siamese import SiameseModel
 from sbert_train.training.vectors import FrozenTexts
 
-_TRIED_ROWS = 32  # of the first batch, packed and padded: enough to tell, whatever the size of a batch
+_TRIED_ROWS = 8  # of the first batch, packed and padded: enough to tell, whatever the size of a batch
 
 
 @dataclass(frozen=True)
@@ -72,14 +72,17 @@ def load_parts(config: RunConfig, args: TrainingArguments) -> Parts:
             drop_last=args.dataloader_drop_last or args.world_size > 1,
         )
         eval_sets, tasks = load_tasks(config.data.eval)
-    first_rows = data.rows.__getitems__(next(iter(data.batches)))
+    first = next(iter(data.batches))
     if frozen is None:
-        encoder.choose_way(collate(first_rows[:_TRIED_ROWS]).to(args.device), config.engine.packing)
+        encoder.choose_way(
+            collate(data.rows.__getitems__(first[:_TRIED_ROWS])).to(args.device), config.engine.packing
+        )
+    first_batch = collate(data.rows.__getitems__(first))
     losses = build_objectives(objectives, encoder, data.classes)
     model = SiameseModel(encoder, losses, frozen=frozen is not None)
     _require_classifier(model, tasks)
     classifier = model.restore_classifier(base_folder(config))
-    return Parts(objectives, model, classifier, data, frozen, eval_sets, tasks, collate(first_rows))
+    return Parts(objectives, model, classifier, data, frozen, eval_sets, tasks, first_batch)
 
 
 def _require_classifier(model: SiameseModel, tasks: Sequence[Task]) -> None:

@@ -17,7 +17,11 @@ from sbert_train.training.objectives import similarity_of
 
 
 def load_encoder(config: RunConfig, device: torch.device) -> SentenceEncoder:
-    """The encoder of config.model, with what is frozen frozen and its adapters in place."""
+    """The encoder of config.model, with what is frozen frozen and its adapters in place.
+
+    It runs padded until `choose_way` is called with a batch of the run, unless its backbone is frozen: that reads all
+    texts at once.
+    """
     model = config.model
     head = None
     if model.head is not None:
@@ -30,7 +34,7 @@ def load_encoder(config: RunConfig, device: torch.device) -> SentenceEncoder:
         head=head,
         prompts=model.prompts,
         similarity=similarity_of(config.objectives[0]),
-        packing=config.engine.packing,
+        packing=config.engine.packing if model.freeze == "backbone" else "padded",
         gradient_cache=config.engine.gradient_cache,
         revision=model.revision,
         trust_remote_code=model.trust_remote_code,

@@ -25,13 +25,14 @@ def write_report(
     """Write report.json.
 
         sbert_train: version     base: the model's base     seed
-        training: {steps, epochs, seconds, rows_per_second, mean_loss, best_step,
-                   best_metric_name}
+        training: {steps, epochs, seconds, seconds_to_first_step, rows_per_second, input_share,
+                   mean_loss, best_step, best_metric_name}
         data: [{set, read, kept, filtered, limited, dropped: {reason: rows}}, ...]
         evaluation: Comparison.to_json() of the models "before" and "after"; null without eval sets
 
     seconds are those from the first step to the last, with evaluations and checkpoints; rows_per_second are over
-    them. best_step is null when the last model was kept.
+    them. seconds_to_first_step are those from the command to the end of its first optimizer step; input_share is that
+    of `Stopwatch`, of the first process. best_step is null when the last model was kept.
     """
     args, state = trainer.args, trainer.state
     write_json(
@@ -44,7 +45,9 @@ def write_report(
                 "steps": state.global_step,
                 "epochs": state.epoch,
                 "seconds": trained["train_runtime"],
+                "seconds_to_first_step": trainer.stopwatch.seconds_to_first_step,
                 "rows_per_second": trainer.rows_seen / trained["train_runtime"],
+                "input_share": trainer.stopwatch.input_share,
                 "mean_loss": trained["train_loss"],
                 "best_step": state.best_global_step if args.load_best_model_at_end else None,
                 "best_metric_name": args.metric_for_best_model,
@@ -53,6 +56,16 @@ def write_report(
             "evaluation": comparison.to_json() if comparison else None,
         },
     )
+
+
+def describe_speed(trainer: SentenceTrainer, trained: Mapping[str, float]) -> str:
+    """How fast a run was, in a line."""
+    watch = trainer.stopwatch
+    said = [f"{trainer.rows_seen / trained['train_runtime']:,.1f} rows a second, evaluations included"]
+    if watch.input_share is not None and watch.seconds_to_first_step is not None:
+        said.append(f"input took {watch.input_share:.1%} of the steps")
+        said.append(f"the first step was done after {watch.seconds_to_first_step:.1f} s")
+    return "; ".join(said)
 
 
 def write_card(

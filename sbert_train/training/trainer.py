@@ -11,20 +11,21 @@ from torch.utils.data import DataLoader
 from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArguments
 
 from sbert_train.data.batch import TextBatch
-from sbert_train.data.collator import Row, collate
+from sbert_train.data.collator import collate
 from sbert_train.data.mixing import MixedBatches
 from sbert_train.data.rows import MixedRows
 from sbert_train.evaluation.dimensions import evaluate_tasks
 from sbert_train.evaluation.tasks import Task, TaskResult
 from sbert_train.model.head import Head
 from sbert_train.training.siamese import SiameseModel
+from sbert_train.training.stopwatch import Stopwatch
 from sbert_train.training.vectors import FrozenTexts
 
 BATCH = "batch"  # the one entry of the mapping that Trainer wants a batch to be
 
 
-def collate_inputs(rows: Sequence[Row]) -> dict[str, TextBatch]:
-    """The packed batch of some rows, as Trainer's inputs."""
+def collate_inputs(rows: Any) -> dict[str, TextBatch]:
+    """The packed batch of some rows (the Columns that `MixedRows` reads), as Trainer's inputs."""
     return {BATCH: collate(rows)}
 
 
@@ -42,6 +43,7 @@ class SentenceTrainer(Trainer):
         dims: Sequence[int] = (),
         frozen: FrozenTexts | None = None,
         callbacks: Sequence[TrainerCallback] = (),
+        stopwatch: Stopwatch | None = None,
     ) -> None:
         """Set up training.
 
@@ -51,7 +53,9 @@ class SentenceTrainer(Trainer):
             tasks: what `evaluate` runs, under the metric names eval_{task}_{metric}.
             dims: dimensions at which the tasks are evaluated besides all of them, as eval_{task}_dim{d}_{metric}.
             frozen: the pooled vectors of texts, where the backbone does not train.
+            stopwatch: takes the time of the steps; None for one that begins here.
         """
+        self.stopwatch = stopwatch or Stopwatch()
         # Trainer would wrap the model in DataParallel, which cannot split a packed batch; torchrun uses every GPU.
         args._n_gpu = min(args.n_gpu, 1)
         super().__init__(
@@ -60,7 +64,7 @@ class SentenceTrainer(Trainer):
             train_dataset=rows,
             eval_dataset={task.name: task for task in tasks} or None,
             data_collator=collate_inputs,
-            callbacks=list(callbacks),
+            callbacks=[self.stopwatch, *callbacks],
         )
         self.remove_callback(PrinterCallback)
         self.encoder = model.encoder
@@ -103,6 +107,11 @@ class SentenceTrainer(Trainer):
         )
         prepared: DataLoader[Any] = self.accelerator.prepare(loader)
         return prepared
+
+    def get_batch_samples(self, *args: Any, **kwargs: Any) -> Any:
+        """The batches of an optimizer step; the time that this takes is what input costs."""
+        with self.stopwatch.reading():
+            return super().get_batch_samples(*args, **kwargs)
 
     def evaluate(
         self,

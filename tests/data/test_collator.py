@@ -5,8 +5,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sbert_train.data.batch import PooledText, pack
-from sbert_train.data.collator import OBJECTIVE, REFERENCE, collate
+from sbert_train.data.batch import pack
+from sbert_train.data.collator import collate
+from sbert_train.data.columns import Columns, PooledTexts
+from sbert_train.data.keys import hash_texts
 
 ids = st.lists(st.integers(0, 9), min_size=1, max_size=6).map(lambda x: np.array(x, dtype=np.int32))
 
@@ -68,9 +70,16 @@ def test_equal_texts_have_the_same_key_in_every_batch() -> None:
     assert one.text_keys[one.index["anchor"]].tolist() == other.text_keys[other.index["positive"]].tolist()
 
 
+def pooled(keys: object) -> PooledTexts:
+    """Texts whose vectors are (key, 1)."""
+    found = np.array(keys)
+    return PooledTexts(found, np.stack([found, np.ones_like(found)], axis=-1).astype(np.float32))
+
+
 def test_pooled_texts_become_the_vectors_of_distinct_texts() -> None:
-    cat, dog, bird = (PooledText(number, np.array([number, 1], np.float32)) for number in (7, 3, 5))
-    batch = collate([{"anchor": cat, "negative": [dog, cat]}, {"anchor": dog, "negative": [bird, bird]}])
+    cat, dog, bird = 7, 3, 5
+    texts = {"anchor": pooled([cat, dog]), "negative": pooled([[dog, cat], [bird, bird]])}
+    batch = collate(Columns(rows=2, pooled=texts))
     assert batch.pooled is not None
     assert batch.pooled.tolist() == [[3, 1], [5, 1], [7, 1]]
     assert batch.index["anchor"].tolist() == [2, 0]
@@ -79,13 +88,13 @@ def test_pooled_texts_become_the_vectors_of_distinct_texts() -> None:
 
 
 def test_a_row_may_have_several_scores_an_objective_and_reference_vectors() -> None:
-    vectors = [{"sentence1": np.full(3, i, np.float32)} for i in range(2)]
-    rows = [
-        {**row(sentence1=[1 + i]), "score": np.array([0.5, i]), OBJECTIVE: 4, REFERENCE: vectors[i]}
-        for i in range(2)
-    ]
+    rows = [{**row(sentence1=[1 + i]), "score": np.array([0.5, i])} for i in range(2)]
     batch = collate(rows)
     assert batch.labels is not None and batch.labels.tolist() == [[0.5, 0], [0.5, 1]]
+    vectors = np.repeat(np.arange(2, dtype=np.float32)[:, None], 3, axis=1)
+    tokens = {"sentence1": [np.array([1 + i], np.int32) for i in range(2)]}
+    batch = collate(Columns(rows=2, tokens=tokens, objective=4, reference={"sentence1": vectors}))
+    assert batch.labels is None
     assert batch.objective == 4
     assert batch.reference["sentence1"].tolist() == [[0, 0, 0], [1, 1, 1]]
 
@@ -95,7 +104,32 @@ def test_moving_a_batch_moves_all_its_tensors() -> None:
     tensors = [batch.input_ids, batch.position_ids, batch.text_keys, *batch.index.values(), batch.labels]
     assert {tensor.device.type for tensor in tensors if tensor is not None} == {"meta"}
     assert batch.lengths == (1, 1)
-    vector = PooledText(0, np.zeros(2, np.float32))
-    pooled = collate([{"anchor": vector, REFERENCE: {"anchor": np.zeros(2, np.float32)}}]).to("meta")
-    assert pooled.pooled is not None
-    assert (pooled.pooled.device.type, pooled.reference["anchor"].device.type) == ("meta", "meta")
+    reference = {"anchor": np.zeros((1, 2), np.float32)}
+    other = collate(Columns(rows=1, pooled={"anchor": pooled([0])}, reference=reference)).to("meta")
+    assert other.pooled is not None
+    assert (other.pooled.device.type, other.reference["anchor"].device.type) == ("meta", "meta")
+
+
+def keys_of(texts: list[list[int]]) -> list[int]:
+    ids = np.array([token for text in texts for token in text], dtype=np.int32)
+    return [int(key) for key in hash_texts(ids, np.array([len(text) for text in texts]))]
+
+
+def test_the_key_of_a_text_is_the_same_wherever_it_stands_and_on_every_machine() -> None:
+    alone, beside = keys_of([[101, 2023, 102]]), keys_of([[7], [], [101, 2023, 102], []])
+    assert beside[2] == alone[0]
+    mask, key = 2**64 - 1, 0  # by hand, in Python's own integers
+    for place, token in enumerate([101, 2023, 102]):
+        mixed = ((place << 32) + token + 0x9E3779B97F4A7C15) & mask
+        mixed = ((mixed ^ mixed >> 30) * 0xBF58476D1CE4E5B9) & mask
+        mixed = ((mixed ^ mixed >> 27) * 0x94D049BB133111EB) & mask
+        key = (key + (mixed ^ mixed >> 31)) & mask
+    assert alone[0] & mask == key
+
+
+def test_texts_that_differ_in_a_token_their_order_or_their_length_differ_in_their_keys() -> None:
+    rng = np.random.default_rng(0)
+    texts = {tuple(rng.integers(0, 30, rng.integers(1, 6)).tolist()) for _ in range(20_000)}
+    texts |= {text[::-1] for text in texts} | {(*text, 0) for text in texts} | {(0, *text) for text in texts}
+    assert len(texts) > 20_000
+    assert len(set(keys_of([list(text) for text in texts]))) == len(texts)

@@ -1,12 +1,13 @@
 """Batches cover the rows they should, in an order that depends on seed and epoch alone."""
 
+import pickle
 from collections import Counter
+from pathlib import Path
 
 import datasets
 import numpy as np
 import pytest
 
-from sbert_train.data.collator import OBJECTIVE, REFERENCE
 from sbert_train.data.mixing import Mix, MixedBatches
 from sbert_train.data.rows import MixedRows, SetRows, text_keys
 from sbert_train.data.vectors import RowVectors
@@ -148,11 +149,45 @@ def test_rows_are_read_from_the_right_set_in_the_order_asked(tokenised: datasets
     rows = MixedRows([SetRows(tokenised), SetRows(tokenised.select([5, 6]), objective=1)])
     assert len(rows) == 11
     found = rows.__getitems__([10, 0, 9])
-    assert [row["anchor"].tolist() for row in found] == [[2, 6, 3], [2, 0, 3], [2, 5, 3]]
-    assert [ids.tolist() for ids in found[0]["negative"]] == [[2, 3], [2, 7, 6, 3]]
-    assert [row["score"] for row in found] == [0.6, 0.0, 0.5]
-    assert [row[OBJECTIVE] for row in found] == [1, 0, 1]
-    assert found[0]["anchor"].dtype == np.int32
+    assert [ids.tolist() for ids in found.tokens["anchor"]] == [[2, 6, 3], [2, 0, 3], [2, 5, 3]]
+    assert [ids.tolist() for ids in found.tokens["negative"][:2]] == [[2, 3], [2, 7, 6, 3]]
+    assert found.shape_of("anchor") == (3,) and found.shape_of("negative") == (3, 2)
+    assert found.labels is not None and found.labels.tolist() == np.array([0.6, 0, 0.5], np.float32).tolist()
+    assert [rows[place].objective for place in (10, 0, 9)] == [1, 0, 1]
+    assert found.objective == 1, "that of the first row; sets that share batches have the same"
+    assert found.tokens["anchor"][0].dtype == np.int32
+
+
+def test_texts_are_views_of_the_mapped_file_whatever_pieces_it_is_in(tmp_path: Path) -> None:
+    ids = datasets.List(datasets.Value("int32"))
+    features = datasets.Features({"anchor": ids, "negative": datasets.List(ids)})
+    texts = [{"anchor": [2, *range(i % 4), 3], "negative": [[i], [i, i + 1]]} for i in range(25)]
+    texts[9]["anchor"] = texts[24]["anchor"] = []
+    written = datasets.Dataset.from_list(texts, features=features)
+    written.save_to_disk(tmp_path / "a")
+    mapped = datasets.load_from_disk(str(tmp_path / "a")).map(
+        None, batched=True, batch_size=10, writer_batch_size=10, cache_file_name=str(tmp_path / "b.arrow")
+    )
+    both = datasets.concatenate_datasets([mapped, written])
+    assert both.data.column("anchor").num_chunks > 2, "the premise"
+    order = np.random.default_rng(0).permutation(50).tolist()
+    shuffled = both.select(order)
+    for rows, places in ((both, range(50)), (shuffled, order)):
+        read = MixedRows([SetRows(rows)]).__getitems__(range(50))
+        assert [one.tolist() for one in read.tokens["anchor"]] == [texts[i % 25]["anchor"] for i in places]
+        negatives = [one.tolist() for one in read.tokens["negative"]]
+        assert [negatives[i : i + 2] for i in range(0, 100, 2)] == [texts[i % 25]["negative"] for i in places]
+    read = MixedRows([SetRows(mapped)]).__getitems__([3, 13])
+    assert not any(one.flags.owndata or one.flags.writeable for one in read.tokens["anchor"])
+
+
+def test_rows_reach_a_worker_as_the_paths_of_their_files(tmp_path: Path) -> None:
+    texts = {"anchor": [[2] * 50] * 1_000}
+    features = datasets.Features({"anchor": datasets.List(datasets.Value("int32"))})
+    datasets.Dataset.from_dict(texts, features=features).save_to_disk(tmp_path)
+    sent = pickle.dumps(MixedRows([SetRows(datasets.load_from_disk(str(tmp_path)))]))
+    assert len(sent) < 10_000
+    assert pickle.loads(sent)[7].tokens["anchor"][0].tolist() == [2] * 50
 
 
 def test_a_pooled_set_gives_vectors_in_place_of_tokens_and_a_reference_gives_them_beside(
@@ -161,16 +196,19 @@ def test_a_pooled_set_gives_vectors_in_place_of_tokens_and_a_reference_gives_the
     table = np.arange(40, dtype=np.float32).reshape(20, 2)
     places = {"anchor": np.arange(9), "negative": np.arange(18).reshape(9, 2)}
     vectors = RowVectors(table, places, {role: where + 100 for role, where in places.items()})
-    pooled = MixedRows([SetRows(tokenised, pooled=vectors)])[3]
-    assert set(pooled) == {"anchor", "negative", "score", OBJECTIVE}
-    assert (pooled["anchor"].key, pooled["anchor"].vector.tolist()) == (103, [6, 7])
-    assert [text.key for text in pooled["negative"]] == [106, 107]
-    beside = MixedRows([SetRows(tokenised, reference=vectors)])[3]
-    assert beside["anchor"].tolist() == [2, 3, 3]
-    assert {role: one.tolist() for role, one in beside[REFERENCE].items()} == {
-        "anchor": [6, 7],
-        "negative": [[12, 13], [14, 15]],
+    read = MixedRows([SetRows(tokenised, pooled=vectors)])[3]
+    assert set(read.pooled) == {"anchor", "negative"} and not read.tokens and read.labels is not None
+    anchor, negative = read.pooled["anchor"], read.pooled["negative"]
+    assert (anchor.keys.tolist(), anchor.vectors.tolist()) == ([103], [[6, 7]])
+    assert negative.keys.tolist() == [[106, 107]] and negative.vectors.shape == (1, 2, 2)
+    beside = MixedRows([SetRows(tokenised, reference=vectors)]).__getitems__([3, 4])
+    assert beside.tokens["anchor"][0].tolist() == [2, 3, 3]
+    assert {role: one.tolist() for role, one in beside.reference.items()} == {
+        "anchor": [[6, 7], [8, 9]],
+        "negative": [[[12, 13], [14, 15]], [[16, 17], [18, 19]]],
     }
+    two = MixedRows([SetRows(tokenised, pooled=vectors)] * 2).__getitems__([3, 12])
+    assert two.pooled["anchor"].keys.tolist() == [103, 103] and two.pooled["negative"].keys.shape == (2, 2)
     assert MixedRows([SetRows(tokenised, pooled=vectors), SetRows(tokenised)]).pooled_texts == 20
 
 

@@ -7,7 +7,7 @@ import datasets
 import numpy as np
 import pytest
 
-from sbert_train.data.batch import text_key
+from sbert_train.data.keys import hash_texts
 from sbert_train.data.rows import token_keys
 from sbert_train.data.vectors import FILE, Vectors, cached_vectors, row_vectors
 
@@ -52,9 +52,9 @@ def test_a_projection_is_applied_to_what_is_read() -> None:
 def test_pooled_texts_carry_their_keys() -> None:
     keys = {"anchor": np.array([7, 9]), "negative": np.array([[1, 2], [3, 3]])}
     vectors = row_vectors(ROWS, {"anchor": "", "negative": ""}, Embedder()).with_keys(keys)
-    (dog,) = vectors.texts("anchor", np.array([1]))
-    assert (dog.key, dog.vector.tolist()) == (9, [3, 6])
-    assert [text.key for text in vectors.texts("negative", np.array([0]))[0]] == [1, 2]
+    dog = vectors.texts("anchor", np.array([1]))
+    assert (dog.keys.tolist(), dog.vectors.tolist()) == ([9], [[3, 6]])
+    assert vectors.texts("negative", np.array([0])).keys.tolist() == [[1, 2]]
 
 
 def test_keys_of_tokenised_texts_are_equal_for_equal_tokens_in_every_process() -> None:
@@ -64,7 +64,7 @@ def test_keys_of_tokenised_texts_are_equal_for_equal_tokens_in_every_process() -
     )
     rows = [{"anchor": [2, 5, 3], "negative": [[2, 5, 3], [2, 6, 3]], "label": 1}]
     keys = token_keys(datasets.Dataset.from_list(rows, features=features))
-    assert keys["anchor"].tolist() == [text_key(np.array([2, 5, 3], np.int32).tobytes())]
+    assert keys["anchor"].tolist() == hash_texts(np.array([2, 5, 3], np.int32), np.array([3])).tolist()
     assert keys["negative"].shape == (1, 2) and set(keys) == {"anchor", "negative"}
     assert keys["negative"][0, 0] == keys["anchor"][0] != keys["negative"][0, 1]
 

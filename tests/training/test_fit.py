@@ -291,6 +291,8 @@ def test_what_is_told_of_a_set_smaller_than_a_batch_is_true(tmp_path: Path, tiny
     assert "batches    1 an epoch, of 48 rows; each anchor sees 47 in-batch and 48 hard negatives" in lines
     training = json.loads(result.folder.report.read_text())["training"]
     assert training["rows_per_second"] * training["seconds"] == pytest.approx(96)
+    assert lines[-2].startswith(f"trained    {training['rows_per_second']:,.1f} rows a second")
+    assert f"input took {training['input_share']:.1%} of the steps" in lines[-2]
     assert lines[-1].startswith(
         f"kept       the model of step {training['best_step']} of 2, the best by eval_pairs_"
     )
