@@ -206,7 +206,11 @@ WRONG_BLOCKS = [
         "engine: {gradient_cache: 16384}",
         ["engine.gradient_cache: not available in this version, leave it null"],
     ),
-    ("engine: {compile: true}", ["engine.compile: not available in this version, leave it false"]),
+    (
+        "model: {base: x, freeze: backbone}\nengine: {compile: true}",
+        ["engine.compile: expected false, as a frozen backbone (model.freeze) is not trained"],
+    ),
+    ("engine: {compile: g++}", ["engine.compile: expected true or false, found"]),
 ]
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import torch
 from transformers import TrainingArguments
 
 from sbert_train.config import RunConfig
@@ -74,12 +75,20 @@ def load_parts(config: RunConfig, args: TrainingArguments) -> Parts:
         eval_sets, tasks = load_tasks(config.data.eval)
     first_rows = data.rows.__getitems__(next(iter(data.batches)))
     if frozen is None:
-        encoder.choose_way(collate(first_rows[:_TRIED_ROWS]).to(args.device), config.engine.packing)
+        tried = collate(first_rows[:_TRIED_ROWS]).to(args.device)
+        encoder.choose_way(tried, config.engine.packing)
+        if config.engine.compile:
+            encoder.compile_layers(tried, _autocast(args))
     losses = build_objectives(objectives, encoder, data.classes)
     model = SiameseModel(encoder, losses, frozen=frozen is not None)
     _require_classifier(model, tasks)
     classifier = model.restore_classifier(base_folder(config))
     return Parts(objectives, model, classifier, data, frozen, eval_sets, tasks, collate(first_rows))
+
+
+def _autocast(args: TrainingArguments) -> torch.dtype | None:
+    """What Trainer computes matrix products in, where that is not float32."""
+    return torch.bfloat16 if args.bf16 else torch.float16 if args.fp16 else None
 
 
 def _require_classifier(model: SiameseModel, tasks: Sequence[Task]) -> None:
