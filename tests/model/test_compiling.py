@@ -239,3 +239,37 @@ def test_taken_out_again_nothing_is_left(batch: TextBatch, quick: list[int]) -> 
     quick.clear()
     step(encoder, batch)
     assert not quick and not any(is_compiled(module) for module in encoder.modules())
+
+
+@pytest.mark.slow
+def test_what_the_compiler_makes_is_the_same_step_dropout_and_all(batch: TextBatch) -> None:
+    torch.compiler.reset()
+    plain = make_encoder()
+    compiled = copy.deepcopy(plain)
+    compiled.compile_layers(batch)
+    before = frames()
+    other = batch_of(1, 2, 5, 8, 8, 30, seed=1)
+    require_equal_steps(compiled, plain, other)
+    assert before > 0 and frames() == before
+    # A forward that is repeated to have gradients drops what the first one dropped.
+    vectors = step(compiled, other, seed=5)[0]
+    torch.manual_seed(5)
+    with torch.no_grad():
+        torch.testing.assert_close(compiled.pool(other), vectors, rtol=1e-5, atol=1e-6)
+    assert not torch.allclose(step(compiled, other, seed=6)[0], vectors)
+
+
+@pytest.mark.slow
+def test_without_a_compiler_the_error_is_one_line(
+    batch: TextBatch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))  # what others compiled would do
+    monkeypatch.setattr("torch._inductor.config.cpp.cxx", (None, "no-such-compiler"))
+    torch.compiler.reset()
+    encoder = make_encoder()
+    with pytest.raises(ModelError) as error:
+        encoder.compile_layers(batch)
+    torch.compiler.reset()
+    assert "engine.compile is true, but torch.compile fails here (" in str(error.value)
+    assert "no-such-compiler" in str(error.value) and "it needs a C++ compiler" in str(error.value)
+    assert "\n" not in str(error.value) and not any(is_compiled(module) for module in encoder.modules())
