@@ -18,9 +18,11 @@ from sbert_train.model.lora import LoraSpec
 from tests.tiny import VOCABULARY, make_encoder
 
 # torch asks every tensor that it traces for its gradient, and is warned by itself of those that keep none.
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:The .grad attribute of a Tensor that is not a leaf:UserWarning"
-)
+# Its code generator imports a part of it that it has deprecated.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf:UserWarning"),
+    pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning"),
+]
 
 PARTS = {
     "bert": {"BertSelfOutput", "BertIntermediate", "BertOutput"},
