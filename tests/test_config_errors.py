@@ -212,7 +212,11 @@ WRONG_BLOCKS = [
         "data: {train: [{source: a}], streaming: on}",
         ["data.streaming: not available in this version, leave it false"],
     ),
-    ("engine: {compile: true}", ["engine.compile: not available in this version, leave it false"]),
+    (
+        "model: {base: x, freeze: backbone}\nengine: {compile: true}",
+        ["engine.compile: expected false, as a frozen backbone (model.freeze) is not trained"],
+    ),
+    ("engine: {compile: g++}", ["engine.compile: expected true or false, found"]),
 ]
 
 

@@ -19,6 +19,7 @@ from sbert_train.data.batch import TextBatch
 from sbert_train.errors import ModelError
 from sbert_train.model.attention import NotPackable
 from sbert_train.model.backbone import check_max_length, load_backbone, save_backbone
+from sbert_train.model.compiling import compile_layers
 from sbert_train.model.dropout import use_fast_dropout
 from sbert_train.model.encoding import TextEncoder
 from sbert_train.model.freezing import freeze, freeze_pooler
@@ -85,6 +86,7 @@ class SentenceEncoder(TextEncoder):
         self.similarity = similarity
         self.gradient_cache = gradient_cache
         self.adapters: Adapters | None = None
+        self.compiled = ""
         self._padded_attention: str = backbone.config._attn_implementation or "eager"
         freeze_pooler(backbone)
         use_fast_dropout(backbone)
@@ -196,6 +198,24 @@ class SentenceEncoder(TextEncoder):
                 f"engine.packing is packed, but {name} cannot run packed: {reason}; set it to auto"
             ) from reason
         set_attention(self.backbone, self.way, self._padded_attention)
+
+    def compile_layers(self, batch: TextBatch, dtype: torch.dtype | None = None) -> None:
+        """Compile what training runs between attentions, and check it on a batch; `compiled` says the outcome.
+
+        After adapters are in place and what is frozen is frozen; see `compiling`.
+
+        Args:
+            dtype: of autocast in training; None for none.
+
+        Raises:
+            ModelError: this encoder does not go packed, or it cannot be compiled here.
+        """
+        if self.way != "packed":
+            raise ModelError(
+                f"engine.compile is true, but only the packed forward is compiled, and this run goes {self.way} "
+                f"({self.why}); set it to false"
+            )
+        self.compiled = compile_layers(self.backbone, batch, self.pad_id, dtype)
 
     def forward(self, batch: TextBatch) -> dict[str, Tensor]:
         """The embeddings of a batch by role: (B, D) float32, or (B, K, D) for `negative`."""

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import torch
 from transformers import TrainingArguments
 
 from sbert_train.config import RunConfig
@@ -74,15 +75,21 @@ def load_parts(config: RunConfig, args: TrainingArguments) -> Parts:
         eval_sets, tasks = load_tasks(config.data.eval)
     first = next(iter(data.batches))
     if frozen is None:
-        encoder.choose_way(
-            collate(data.rows.__getitems__(first[:_TRIED_ROWS])).to(args.device), config.engine.packing
-        )
+        tried = collate(data.rows.__getitems__(first[:_TRIED_ROWS])).to(args.device)
+        encoder.choose_way(tried, config.engine.packing)
+        if config.engine.compile:
+            encoder.compile_layers(tried, _autocast(args))
     first_batch = collate(data.rows.__getitems__(first))
     losses = build_objectives(objectives, encoder, data.classes)
     model = SiameseModel(encoder, losses, frozen=frozen is not None)
     _require_classifier(model, tasks)
     classifier = model.restore_classifier(base_folder(config))
     return Parts(objectives, model, classifier, data, frozen, eval_sets, tasks, first_batch)
+
+
+def _autocast(args: TrainingArguments) -> torch.dtype | None:
+    """What Trainer computes matrix products in, where that is not float32."""
+    return torch.bfloat16 if args.bf16 else torch.float16 if args.fp16 else None
 
 
 def _require_classifier(model: SiameseModel, tasks: Sequence[Task]) -> None:

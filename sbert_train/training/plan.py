@@ -94,7 +94,8 @@ def _engine(encoder: SentenceEncoder, data: TrainingData, batch: TextBatch) -> s
     if batch.pooled is not None:
         texts = f"{data.rows.pooled_texts:,} texts"
         return f"the backbone is frozen: the vectors of {texts} are computed once and kept on disk"
-    return f"{encoder.way}: {encoder.why}; {padding_saved(batch):.0%} of the first batch would be padding"
+    way = f"{encoder.way}: {encoder.why}; {padding_saved(batch):.0%} of the first batch would be padding"
+    return f"{way}; {encoder.compiled}" if encoder.compiled else way
 
 
 def _kernels(encoder: SentenceEncoder, args: TrainingArguments, batch: TextBatch) -> list[str]:
