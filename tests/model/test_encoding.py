@@ -64,11 +64,7 @@ def watch_forwards(encoder: SentenceEncoder, monkeypatch: pytest.MonkeyPatch) ->
 def test_each_text_has_the_vector_that_it_has_alone(
     by_way: SentenceEncoder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sizes = []
-    embed = by_way.embed
-    monkeypatch.setattr(
-        by_way, "embed", lambda batch, **k: (sizes.append(batch.lengths), embed(batch, **k))[1]
-    )
+    sizes = watch_forwards(by_way, monkeypatch)
     found = by_way.encode(TEXTS)
     assert len(sizes) > 30 and len(set(map(len, sizes))) > 3, (
         "the premise: many forwards, of any number of texts"
@@ -84,11 +80,7 @@ def test_batch_size_is_the_most_texts_of_a_forward(
     encoder: SentenceEncoder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = encoder.encode(TEXTS)
-    sizes = []
-    embed = encoder.embed
-    monkeypatch.setattr(
-        encoder, "embed", lambda batch, **k: (sizes.append(batch.lengths), embed(batch, **k))[1]
-    )
+    sizes = watch_forwards(encoder, monkeypatch)
     np.testing.assert_allclose(encoder.encode(TEXTS, batch_size=5), expected, atol=1e-6)
     assert max(map(len, sizes)) == 5 and max(map(sum, sizes)) <= 64
 
