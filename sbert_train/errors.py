@@ -5,6 +5,7 @@
     ├── ConfigError        the YAML file or an override of it
     ├── DataError          a data set: where it is, how it reads, its columns and rows
     ├── ModelError         a model folder, package or Hub id
+    ├── EncodingError      texts that could not be embedded or their vectors not be written
     ├── EvaluationError    an evaluation that has no meaningful figure
     ├── TrainingError      a training that led nowhere
     └── ExportError        an export that failed or does not equal the model
@@ -31,6 +32,10 @@ class DataError(SbertTrainError):
 
 class ModelError(SbertTrainError):
     """A model cannot be found, verified or understood."""
+
+
+class EncodingError(SbertTrainError):
+    """Texts could not be embedded, or their vectors could not be written."""
 
 
 class EvaluationError(SbertTrainError):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import torch
 
-from sbert_train.training.arguments import native_precision
+from sbert_train.model.precision import native_precision
 
 VERSIONS = ("sentence-transformers", "torch", "transformers", "accelerate", "datasets", "numpy")
 ROOT = Path(__file__).parents[2]

@@ -262,9 +262,10 @@ class SentenceEncoder(TextEncoder):
         self, texts: Sequence[str], *, role: str | None = None, show_progress: bool = False
     ) -> NDArray[np.float32]:
         """(N, H) float32: the pooled vectors of texts in a role, before the head; dropout is off."""
-        prompted = [self.prompt_for(role) + text for text in texts]
         width = int(self.backbone.config.hidden_size)
-        return self.in_batches(prompted, width, self.pool, show_progress=show_progress).numpy()
+        return self.in_batches(
+            texts, width, self.pool, prompt=self.prompt_for(role), show_progress=show_progress
+        )
 
     def head_for(self, role: str | None) -> nn.Sequential | None:
         """The head of the texts of a role; ModelError where there are two, and the role has none of them."""

@@ -27,6 +27,7 @@ from sbert_train.config.train_keys import (
 from sbert_train.config.words import alternatives, did_you_mean, either, in_words
 from sbert_train.errors import ConfigError
 from sbert_train.evaluation.tasks import TASKS
+from sbert_train.model.precision import native_precision
 from sbert_train.objectives.registry import OBJECTIVES
 
 _EARLY_STOPPING_TYPES: Mapping[str, Any] = dict(zip(EARLY_STOPPING_KEYS, (int, float), strict=True))
@@ -95,19 +96,6 @@ def early_stopping(config: RunConfig) -> EarlyStoppingCallback | None:
     given, _ = _given(config)
     patience, threshold = (given.get(name) for name in EARLY_STOPPING_KEYS)
     return None if patience is None else EarlyStoppingCallback(patience, threshold or 0.0)
-
-
-def native_precision(use_cpu: bool) -> str:
-    """`bf16` where the hardware itself multiplies matrices in bfloat16, else `fp32`: emulation is slower than fp32."""
-    if not use_cpu:
-        bf16 = torch.cuda.is_available() and torch.cuda.get_device_capability() >= (8, 0)
-    else:
-        # Names without promise, so that a version of torch without them means no.
-        checks = (
-            getattr(torch.cpu, name, None) for name in ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
-        )
-        bf16 = any(check() for check in checks if check is not None)
-    return "bf16" if bf16 else "fp32"
 
 
 def _is_one_of_several() -> bool:

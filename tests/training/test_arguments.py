@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-import torch
 
 from sbert_train.config import RunConfig
 from sbert_train.config.reader import parse_yaml
@@ -17,7 +16,7 @@ from sbert_train.config.train_keys import (
 )
 from sbert_train.errors import ConfigError
 from sbert_train.training import arguments
-from sbert_train.training.arguments import early_stopping, native_precision, training_arguments
+from sbert_train.training.arguments import early_stopping, training_arguments
 
 EVAL = [{"source": "dev.csv", "task": "sts"}, {"source": "faq.csv", "task": "retrieval"}]
 
@@ -276,23 +275,3 @@ def test_precision_is_told_by_engine_or_by_train(
 def test_a_precision_told_twice_must_agree(engine: str, train: str) -> None:
     [line] = complaints(train, engine={"precision": engine})
     assert line.startswith(f"engine.precision: {engine}, but train says ")
-
-
-def test_native_precision_on_a_cpu_is_what_its_instructions_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: False)
-    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: True)
-    assert native_precision(use_cpu=True) == "bf16"
-    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)
-    assert native_precision(use_cpu=True) == "fp32"
-    monkeypatch.delattr(torch.cpu, "_is_avx512_bf16_supported")
-    monkeypatch.delattr(torch.cpu, "_is_amx_tile_supported")
-    assert native_precision(use_cpu=True) == "fp32"
-
-
-def test_native_precision_on_a_gpu_is_that_of_its_generation(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    for capability, expected in (((7, 5), "fp32"), ((8, 0), "bf16"), ((9, 0), "bf16")):
-        monkeypatch.setattr(torch.cuda, "get_device_capability", lambda capability=capability: capability)
-        assert native_precision(use_cpu=False) == expected
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    assert native_precision(use_cpu=False) == "fp32"
