@@ -77,7 +77,8 @@ def settings_of(args: TrainingArguments) -> dict[str, Any]:
 def watching(clock: Clock) -> Iterator[Clock]:
     """Every Trainer that is made meanwhile has this callback: neither side is changed for it."""
     usual: list[Any] = transformers.trainer.DEFAULT_CALLBACKS
-    transformers.trainer.DEFAULT_CALLBACKS = [*usual, clock]
+    seen: Any = clock  # an instance is taken as well as a class, whatever the annotation says
+    transformers.trainer.DEFAULT_CALLBACKS = [*usual, seen]
     try:
         yield clock
     finally:

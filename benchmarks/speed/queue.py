@@ -38,6 +38,11 @@ class Queue:
         """The lines of what was planned and measured."""
         return self.output / RESULTS
 
+    @property
+    def log(self) -> Path:
+        """What the last run has printed."""
+        return self.output / "last-run.log"
+
     def run_table(self, table: str) -> int:
         """Fill the cells of a table; how many runs failed."""
         machine = this_machine()
@@ -89,16 +94,21 @@ class Queue:
             folder.mkdir(parents=True)
             folders.append(folder)
             made, start = commit(), time.perf_counter()
-            ended = subprocess.run(
-                [sys.executable, *command(run, folder, self.output / MODELS)],
-                cwd=ROOT,
-                check=False,
-                # A cache of its own: a later run of a pair must not find what an earlier one has tokenised.
-                env=os.environ | {"HF_DATASETS_CACHE": str(folder / "cache")},
-            )
+            with self.log.open("w", encoding="utf-8") as log:
+                ended = subprocess.run(
+                    [sys.executable, *command(run, folder, self.output / MODELS)],
+                    cwd=ROOT,
+                    check=False,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    # A cache of its own: a later run of a pair must not find what an earlier one has tokenised.
+                    env=os.environ | {"HF_DATASETS_CACHE": str(folder / "cache")},
+                )
             took = time.perf_counter() - start
             if ended.returncode:
-                say(f"  {run.side} of pair {run.pair} failed with exit code {ended.returncode}")
+                say(
+                    f"  {run.side} of pair {run.pair} failed with exit code {ended.returncode}: see {self.log}"
+                )
                 return False
             measured = Measured.from_json(json.loads((folder / MEASURED).read_text(encoding="utf-8")))
             record = Record(
