@@ -16,6 +16,7 @@ from benchmarks.speed.planning import Machine, plan_cell, this_machine
 from benchmarks.speed.record import Plan, Record, append, read_results
 from benchmarks.speed.runs import Cell, Measured, Run
 from benchmarks.speed.tables import TABLES
+from benchmarks.speed.tables.common import name_of
 
 RESULTS, MODELS, MEASURED = "results.jsonl", "models", "measured.json"
 
@@ -144,11 +145,9 @@ def command(run: Run, folder: Path, cache: Path) -> list[str]:
 
 def told(planned: Plan) -> str:
     """A plan in words."""
-    cell = planned.cell
-    names = (cell.model, cell.data, f"batch {cell.batch or 'default'}", cell.precision)
-    cached = [] if cell.micro_tokens is None else [f"cache {cell.micro_tokens}"]
-    what = ", ".join([*names, *cached, *cell.sides])
-    return f"{what}: {planned.reason or f'{planned.rows:,} rows, up to {planned.pairs} pairs'}"
+    sides = ", ".join(planned.cell.sides)
+    what = planned.reason or f"{planned.rows:,} rows, up to {planned.pairs} pairs"
+    return f"{name_of(planned.cell)}, {sides}: {what}"
 
 
 def say(*words: str) -> None:
