@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from statistics import median
 
 from benchmarks.markdown import NOTHING, markdown
-from benchmarks.speed.figures import middle, peak_bytes, rate, ratios, tokens_of_step
+from benchmarks.speed.figures import peak_bytes, ratios
 from benchmarks.speed.record import Results
 from benchmarks.speed.runs import OURS, PEER, Cell
-from benchmarks.speed.tables.gradient_cache import reference
+from benchmarks.speed.tables.gradient_cache import over, reference, slowdown
 
 LARGE = 4096
 """The batch of the gradient cache's bars."""
@@ -60,24 +60,17 @@ def _medians(results: Results, cells: Sequence[Cell], precision: str | None = No
 
 def memory(results: Results, device: str) -> str:
     """Peak of the large batch with a cache over that of 64 pairs without."""
-    large, small = (
-        _large(results, device),
-        reference(results, results.cells("gradient_cache", device)).get(64),
-    )
+    small = reference(results, results.cells("gradient_cache", device)).get(64)
+    large = _large(results, device)
     if large is None or small is None:
         return NOTHING
-    return f"{middle(results.of(large, OURS), peak_bytes) / middle(results.of(small, OURS), peak_bytes):.2f}"
+    return over(results.of(large, OURS), results.of(small, OURS), peak_bytes)
 
 
 def time(results: Results, device: str) -> str:
-    """Time per pair of the large batch over that of the uncached batch whose tokens come nearest to a micro-batch."""
-    large, known = _large(results, device), reference(results, results.cells("gradient_cache", device))
-    if large is None or not known:
-        return NOTHING
-    wanted = large.micro_tokens or 0
-    uncached = [results.of(cell, OURS) for cell in known.values()]
-    nearest = min(uncached, key=lambda of_cell: abs(middle(of_cell, tokens_of_step) - wanted))
-    return f"{middle(nearest, rate) / middle(results.of(large, OURS), rate):.2f}"
+    """See `slowdown`."""
+    large, known = _large(results, device), results.cells("gradient_cache", device)
+    return NOTHING if large is None else slowdown(results, known, large, results.of(large, OURS))
 
 
 def _large(results: Results, device: str) -> Cell | None:

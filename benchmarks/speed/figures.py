@@ -53,6 +53,11 @@ def step_rate(one: Record) -> float:
     return one.run.cell.batch / median(steps)
 
 
+def seconds_of_step(one: Record) -> float:
+    """Of the reported time, as a mean."""
+    return one.measured.seconds / one.run.steps
+
+
 def tokens_of_step(one: Record) -> float:
     """Real tokens of a step, as a mean."""
     return one.measured.tokens / one.run.steps

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import torch
 from datasets import Dataset
 from sentence_transformers import (
     SentenceTransformer,
@@ -63,6 +64,7 @@ def arguments(run: Run) -> dict[str, Any]:
     return {
         **training_arguments(run),
         "seed": run.seed,
+        "use_cpu": not torch.cuda.is_available(),  # ours says so by itself; without it bf16 is refused on a CPU
         "bf16": run.cell.precision == "bf16",
         "batch_sampler": InOrder,
         "disable_tqdm": True,  # as ours

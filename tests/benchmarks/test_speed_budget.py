@@ -51,9 +51,7 @@ def test_a_cache_runs_the_forward_twice_and_encoding_has_no_backward_and_sorts(
         (110.0, 1, 1),  # one step of each side, though both together are over the budget
     ],
 )
-def test_pairs_come_before_steps_until_there_are_enough_pairs(
-    seconds: float, steps: int, pairs: int
-) -> None:
+def test_pairs_come_before_steps_until_there_are_enough_pairs(seconds: float, steps: int, pairs: int) -> None:
     found = plan(cell(), unit(seconds, 0.0 if seconds < 100 else 50.0), 120.0)
     assert (found.rows, found.pairs, found.reason) == (64 * steps, pairs, "")
 
@@ -79,7 +77,9 @@ def test_what_the_machine_cannot_do_natively_is_refused_in_words() -> None:
     assert refusal(cell(precision="bf16"), PLAIN) == "not measured: no native bf16"
     assert refusal(cell(precision="bf16"), Machine("cpu", bf16=True, flash=False)) == ""
     flash = cell(sides=(PEER_FLASH,), device="cuda")
-    assert refusal(flash, Machine("cuda", bf16=True, flash=False)) == "not measured: flash_attn is not installed"
+    assert (
+        refusal(flash, Machine("cuda", bf16=True, flash=False)) == "not measured: flash_attn is not installed"
+    )
 
 
 def test_the_peak_is_that_of_the_fastest_shape_in_the_precision_on_the_device() -> None:

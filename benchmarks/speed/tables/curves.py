@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from benchmarks.markdown import markdown
 from benchmarks.speed.chart import Line, Panel
-from benchmarks.speed.figures import Figure, Spread, middle, peak_bytes, rate, total_seconds
+from benchmarks.speed.figures import Figure, Spread, middle, peak_bytes, rate, seconds_of_step, total_seconds
 from benchmarks.speed.planning import Machine
 from benchmarks.speed.record import Results
 from benchmarks.speed.runs import OURS, PEER, SIDES, Cell
@@ -81,7 +81,7 @@ def panels(results: Results, device: str) -> list[Panel]:
     )
     return [
         Panel("Time per pair", "batch", "ms", lines(lambda one: 1000 / rate(one))),
-        Panel("Time per step", "batch", "s", lines(lambda one: one.measured.seconds / one.run.steps)),
+        Panel("Time per step", "batch", "s", lines(seconds_of_step)),
         Panel("Peak memory", "batch", "MB", lines(lambda one: peak_bytes(one) / 1e6)),
         Panel("Process start to end of training", "pairs", "s", total),
     ]

@@ -11,8 +11,8 @@ from benchmarks.speed.figures import (
     middle,
     peak_bytes,
     rate,
+    seconds_of_step,
     short,
-    step_rate,
     tokens_of_step,
 )
 from benchmarks.speed.planning import Machine
@@ -80,12 +80,12 @@ def _row(results: Results, known: Sequence[Cell], cell: Cell, side: str, pairs: 
         SIDES[side],
         f"{pairs[min(pairs)].run.steps} x {len(pairs)}",
         of(pairs, rate),
-        short(cell.batch / middle(pairs, step_rate)),
+        short(middle(pairs, seconds_of_step)),
         slowdown(results, known, cell, pairs),
         megabytes(middle(pairs, peak_bytes)),
-        _over(pairs, small, peak_bytes),
+        over(pairs, small, peak_bytes),
         megabytes(middle(pairs, growth_bytes)),
-        _over(pairs, small, growth_bytes),
+        over(pairs, small, growth_bytes),
     )
 
 
@@ -104,5 +104,6 @@ def slowdown(results: Results, known: Sequence[Cell], cell: Cell, pairs: Pairs) 
     return f"{middle(nearest, rate) / middle(pairs, rate):.2f}"
 
 
-def _over(pairs: Pairs, small: Pairs, figure: Figure) -> str:
+def over(pairs: Pairs, small: Pairs, figure: Figure) -> str:
+    """The median of a figure over that of other runs; nothing where there are none."""
     return f"{middle(pairs, figure) / middle(small, figure):.2f}" if small else NOTHING
