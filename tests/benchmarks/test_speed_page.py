@@ -94,9 +94,8 @@ def test_what_was_not_run_is_listed_with_its_reason() -> None:
 
 def test_flash_attention_has_a_line_of_its_own() -> None:
     of = cell(sides=(PEER, PEER_FLASH, OURS), device="cuda", model="bert-base", batch=512, precision="bf16")
-    steps = {"step_seconds": (1.0, 1.0)}
     records = [
-        record(of, side, 0, seconds, **steps)
+        record(of, side, 0, seconds, step_seconds=(1.0, 1.0))
         for side, seconds in ((PEER, 50.0), (PEER_FLASH, 20.0), (OURS, 10.0))
     ]
     text = page(Results(plans=[plan_of(of)], records=records))
