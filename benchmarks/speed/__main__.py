@@ -64,7 +64,7 @@ def parser() -> argparse.ArgumentParser:
             "--budget",
             type=float,
             default=120.0,
-            help="seconds of training time for a cell, all sides and pairs together (120)",
+            help="seconds of training time for a cell, all sides and pairs together (120); some tables take more",
         )
         table.add_argument(
             "--micro-tokens",

@@ -13,6 +13,8 @@ from benchmarks.speed.runs import OURS, Cell
 
 PAIRS = 5
 LEAST_STEPS, MOST_STEPS = 4, 40
+LEAST_FOR_MEMORY = 2
+"""Steps of a run whose memory is compared: the state of the optimizer comes to be in the first."""
 ASSUMED_SHARE = 0.5
 """Of the peak of matrix products: what an estimate takes for what a side reaches."""
 
@@ -75,7 +77,7 @@ def plan(cell: Cell, unit: Unit, budget: float, most_rows: int | None = None) ->
 
     The more pairs the better, up to PAIRS, as long as each run has LEAST_STEPS; then more steps, up to MOST_STEPS. A
     cell of which one unit of the slowest side is over the budget is not run; where that fits and no more, the cell gets
-    one unit of each side.
+    one unit of each side, and two where memory is compared.
 
     Args:
         budget: seconds of training time, of all sides and pairs together.
@@ -87,7 +89,8 @@ def plan(cell: Cell, unit: Unit, budget: float, most_rows: int | None = None) ->
     affordable = budget / unit.all_sides
     pairs = int(np.clip(affordable / LEAST_STEPS, 1, PAIRS))
     most = MOST_STEPS if most_rows is None else max(1, most_rows // unit.rows)
-    steps = int(np.clip(affordable / pairs, 1, most))
+    least = LEAST_FOR_MEMORY if cell.table == "gradient_cache" else 1
+    steps = int(np.clip(affordable / pairs, least, most))
     return _fitting(cell, steps * unit.rows, pairs, unit, budget)
 
 

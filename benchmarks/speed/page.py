@@ -9,6 +9,9 @@ from benchmarks.speed.record import Record, Results
 from benchmarks.speed.runs import SEED
 from benchmarks.speed.tables import TABLES, curves
 
+_TIMES = ", ".join(
+    f"{table.BUDGETS} times as many in {name}" for name, table in TABLES.items() if table.BUDGETS > 1
+)
 _INTRODUCTION = f"""\
 # Speed beside sentence-transformers
 
@@ -18,7 +21,8 @@ texts; each run is a process of its own, the sides take turns, and which of them
 
 This page is written from `benchmarks/speed/results.jsonl` by `python -m benchmarks.speed page`. `make bench` runs all
 tables, `python -m benchmarks.speed TABLE --output RUNS` one of them, or what is missing of it; a cell gets the seconds
-of training time that `--budget` says, which decide how many steps and pairs it has. Data sets are those of
+of training time that `--budget` says ({_TIMES}), which decide how many steps
+and pairs it has. Data sets are those of
 `benchmarks/data.py`, in the folder that `SBERT_TRAIN_DATA` names.
 """
 

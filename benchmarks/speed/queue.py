@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmarks.machine import ROOT, commit, versions
@@ -46,13 +46,13 @@ class Queue:
 
     def run_table(self, table: str) -> int:
         """Fill the cells of a table; how many runs failed."""
-        machine = this_machine()
-        cells = TABLES[table].cells(machine, self.micro_tokens)
-        failed = 0
+        machine, module = this_machine(), TABLES[table]
+        cells = module.cells(machine, self.micro_tokens)
+        own, failed = replace(self, budget=self.budget * module.BUDGETS), 0
         for number, cell in enumerate(cells, start=1):
-            planned = self.plan(cell, machine)
+            planned = own.plan(cell, machine)
             say(f"{table} {number}/{len(cells)}", told(planned))
-            failed += self.fill(planned)
+            failed += own.fill(planned)
         return failed
 
     def plan(self, cell: Cell, machine: Machine) -> Plan:

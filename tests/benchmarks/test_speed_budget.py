@@ -62,6 +62,11 @@ def test_a_cell_whose_single_step_is_over_the_budget_is_not_run_and_says_how_lon
     assert found.reason == "not run: a step would take about 121 s, the budget is 120 s"
 
 
+def test_memory_is_compared_over_two_steps_at_least() -> None:
+    found = plan(cell("gradient_cache", sides=(OURS,)), unit(0.0, 100.0), 120.0)
+    assert (found.rows, found.pairs) == (128, 1)
+
+
 def test_a_cell_takes_no_more_rows_than_there_are() -> None:
     assert plan(cell(batch=0), unit(0.01), 120.0, most_rows=200).rows == 192
 

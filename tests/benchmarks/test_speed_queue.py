@@ -14,7 +14,7 @@ from benchmarks.speed import queue as queues
 from benchmarks.speed.__main__ import TABLE_NAMES, main, parser
 from benchmarks.speed.planning import Machine
 from benchmarks.speed.queue import Queue, in_turn
-from benchmarks.speed.record import Results, append, read_results, write_results
+from benchmarks.speed.record import Plan, Results, append, read_results, write_results
 from benchmarks.speed.runs import OURS, PEER, PEER_FLASH, Cell, Measured, Run
 from benchmarks.speed.tables import TABLES
 from tests.benchmarks.speed_records import cell, pair_of, plan_of, record
@@ -116,6 +116,28 @@ def test_a_cell_is_left_where_a_run_fails_and_the_queue_goes_on(
     ]
     assert "ours of pair 0 failed with exit code 1: see" in capsys.readouterr().out
     assert [one.run.side for one in read_results(queue.results).records] == [PEER, PEER]
+
+
+def test_a_table_is_filled_cell_by_cell_with_the_budgets_that_it_takes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran, budgets = Processes(monkeypatch), []
+
+    def plan_cell(of: Cell, *_: Any, budget: float, **__: Any) -> Plan:
+        budgets.append(budget)
+        return plan_of(of, pairs=1, reason="not measured: no native bf16" if of.precision == "bf16" else "")
+
+    monkeypatch.setattr(queues, "plan_cell", plan_cell)
+    monkeypatch.setattr(queues, "this_machine", lambda: PLAIN)
+    output = tmp_path / "runs"
+    output.mkdir()
+    assert Queue(output, tmp_path, budget=10.0, micro_tokens=64).run_table("encode") == 0
+    assert budgets == [30.0, 30.0] and TABLES["encode"].BUDGETS == 3
+    assert ran.turns == [(PEER, 0), (OURS, 0)]
+    assert [plan.reason for plan in read_results(output / queues.RESULTS).plans] == [
+        "",
+        "not measured: no native bf16",
+    ]
 
 
 def test_the_embeddings_of_a_pair_are_compared(queue: Queue, monkeypatch: pytest.MonkeyPatch) -> None:

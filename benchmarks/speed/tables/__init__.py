@@ -14,7 +14,7 @@ TABLES: Mapping[str, ModuleType] = {
     "gradient_cache": gradient_cache,
     "curves": curves,
 }
-"""Name -> module with `cells(machine, micro_tokens)` and `section(results, device)`, in the order of the page.
+"""Name -> module with `cells(machine, micro_tokens)`, `BUDGETS` and `section(results, device)`, in the page's order.
 
 The hardware comes first: estimates and shares need its peak.
 """

@@ -13,6 +13,9 @@ from benchmarks.speed.tables.common import not_run, of
 PAIRS = (1024, 2048, 4096, 8192, 16384)
 BATCH = 64
 
+BUDGETS = 4
+"""How many budgets a cell gets. Sixteen thousand pairs take minutes."""
+
 
 def cells(machine: Machine, micro_tokens: int) -> list[Cell]:
     """Numbers of pairs, a side at a time: where the peer takes longer than the budget, ours still runs."""

@@ -7,6 +7,9 @@ from benchmarks.speed.record import Results
 from benchmarks.speed.runs import OURS, PEER, SIDES, Cell
 from benchmarks.speed.tables.common import not_run, of
 
+BUDGETS = 3
+"""How many budgets a cell gets. The peer goes over the rows three times."""
+
 
 def cells(machine: Machine, micro_tokens: int) -> list[Cell]:
     """One cell; its precision is what ours chooses by itself."""

@@ -9,6 +9,9 @@ from benchmarks.speed.tables.common import both, not_run, of, share
 
 PRECISIONS: tuple[Precision, ...] = ("fp32", "bf16")
 
+BUDGETS = 3
+"""How many budgets a cell gets. The more texts, the more there is to sort."""
+
 
 def cells(machine: Machine, micro_tokens: int) -> list[Cell]:
     """Either precision."""

@@ -25,6 +25,9 @@ CACHED = (64, 256, 1024, 4096, 8192)
 WITH_PEER = (256, 1024)
 """Batches that the peer's own cache is measured at, too."""
 
+BUDGETS = 5
+"""How many budgets a cell gets. A batch of thousands takes minutes."""
+
 
 def cells(machine: Machine, micro_tokens: int) -> list[Cell]:
     """Batches without a cache, then with it."""

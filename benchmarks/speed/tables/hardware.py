@@ -5,6 +5,9 @@ from benchmarks.speed.planning import Machine
 from benchmarks.speed.record import Results
 from benchmarks.speed.runs import MACHINE, Cell
 
+BUDGETS = 1
+"""How many budgets a cell gets."""
+
 
 def cells(machine: Machine, micro_tokens: int) -> list[Cell]:
     """The peak in either precision."""

@@ -11,6 +11,9 @@ TOLERANCE = 1e-4
 
 DATA = {"in_batch_negatives": "snli", "cosine_regression": "stsb"}
 
+BUDGETS = 1
+"""How many budgets a cell gets."""
+
 
 def cells(machine: Machine, micro_tokens: int) -> list[Cell]:
     """Both objectives in fp32: in bf16 two ways to round lie further apart than the tolerance."""

@@ -24,6 +24,9 @@ BATCHES = (32, 64, 256)
 ON_A_GPU = 512
 PRECISIONS: Sequence[Precision] = ("fp32", "bf16")
 
+BUDGETS = 1
+"""How many budgets a cell gets."""
+
 
 def cells(machine: Machine, micro_tokens: int) -> list[Cell]:
     """The whole matrix; on a GPU, BERT-base with a batch of 512, too, and with the peer's flash attention in bf16."""
