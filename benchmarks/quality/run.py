@@ -1,27 +1,18 @@
 """One run from data to record, and a queue of them."""
 
-import fcntl
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from benchmarks.machine import ROOT, commit, hardware, versions
 from benchmarks.quality.experiments import BASE, EXPERIMENTS
-from benchmarks.quality.record import (
-    ROOT,
-    Record,
-    append_record,
-    commit,
-    hardware,
-    is_recorded,
-    read_records,
-    versions,
-)
+from benchmarks.quality.record import Record, append_record, is_recorded, read_records
 from benchmarks.quality.score import OF_A_CLASSIFIER, figures
+from benchmarks.queues import only_queue
 
 RESULTS = "results.jsonl"
 
@@ -113,17 +104,3 @@ def run_queue(runs: Sequence[Run], output: Path) -> int:
             failed += ended.returncode != 0
             print(f"{time.strftime('%F %T')} exit code {ended.returncode} after {took}", flush=True)
     return failed
-
-
-@contextmanager
-def only_queue(output: Path) -> Iterator[None]:
-    """Hold the folder of results; two queues in it would do the same runs and take each other's time."""
-    output.mkdir(parents=True, exist_ok=True)
-    with (output / "queue.lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise SystemExit(
-                f"a queue is at work in {output}; wait for it, or choose another --output"
-            ) from None
-        yield

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from safetensors.numpy import load_file
 from sklearn.metrics import average_precision_score
 
-from benchmarks.quality import data
+from benchmarks import data
 from sbert_train.evaluation.encoding import encode_distinct
 from sbert_train.evaluation.tasks import make_task
 from sbert_train.model.encoder import SentenceEncoder

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import mean, stdev
 
+from benchmarks.markdown import NOTHING, markdown
 from benchmarks.quality.experiments import BASE, EXPERIMENTS, Experiment, training_arguments
 from benchmarks.quality.record import Record, read_records
 
-NOTHING = "-"
 SIDES = {"peer": "sentence-transformers", "ours": "sbert-train"}
 
 _INTRODUCTION = """\
@@ -20,7 +20,7 @@ the other rows of a batch are negatives, both keep rows that share a text out of
 (`BatchSamplers.NO_DUPLICATES` and `data.no_duplicates`).
 
 This page is written from `benchmarks/quality/results.jsonl` by `python -m benchmarks.quality table`; the folder of the
-data sets is named by `SBERT_TRAIN_DATA`, and `benchmarks/quality/data.py` says what is in it and which rows are made of
+data sets is named by `SBERT_TRAIN_DATA`, and `benchmarks/data.py` says what is in it and which rows are made of
 it. A whole comparison, or what is missing of it, is run by
 
 ```bash
@@ -194,20 +194,6 @@ def provenance(runs: Sequence[Record]) -> str:
 def commands(runs: Iterable[Record]) -> str:
     """The command of each run, as it may be given again in a checkout."""
     return "```bash\n" + "".join(f"{one.command}\n" for one in runs) + "```\n"
-
-
-def markdown(head: Sequence[str], rows: Iterable[Sequence[object]], right: int = 0) -> str:
-    """A table; its last `right` columns are aligned to the right.
-
-    >>> print(markdown(("side", "steps"), [("ours", 3)], right=1), end="")
-    | side | steps |
-    |---|---:|
-    | ours | 3 |
-    """
-    left = len(head) - right
-    rule = "|" + "|".join(["---"] * left + ["---:"] * right) + "|"
-    lines = ["| " + " | ".join(str(cell) for cell in row) + " |" for row in (head, *rows)]
-    return "\n".join([lines[0], rule, *lines[1:]]) + "\n"
 
 
 def _order(one: Record) -> tuple[int, int]:

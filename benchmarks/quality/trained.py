@@ -3,9 +3,6 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-CLASSES = 3
-"""Of SNLI: entailment, neutral, contradiction."""
-
 
 @dataclass(frozen=True)
 class Trained:

@@ -11,6 +11,7 @@ from benchmarks.quality import run as running
 from benchmarks.quality.__main__ import main, parser
 from benchmarks.quality.experiments import EXPERIMENTS, SEEDS
 from benchmarks.quality.record import append_record, is_recorded, read_records
+from benchmarks.queues import only_queue
 from tests.benchmarks.records import record
 
 
@@ -57,12 +58,12 @@ def test_the_queue_leaves_out_what_is_recorded_and_goes_on_after_a_failure(
 
 def test_a_second_queue_in_the_same_folder_is_refused(tmp_path: Path) -> None:
     with (
-        running.only_queue(tmp_path),
+        only_queue(tmp_path),
         pytest.raises(SystemExit, match="a queue is at work"),
-        running.only_queue(tmp_path),
+        only_queue(tmp_path),
     ):
         pass
-    with running.only_queue(tmp_path):  # and the lock does not outlive its queue
+    with only_queue(tmp_path):  # and the lock does not outlive its queue
         pass
 
 

@@ -10,10 +10,10 @@ from scipy.stats import spearmanr
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.losses import SoftmaxLoss
 
-from benchmarks.quality import data, score
+from benchmarks import data
+from benchmarks.losses import CLASSES, count_rows
+from benchmarks.quality import score
 from benchmarks.quality.experiments import EXPERIMENTS
-from benchmarks.quality.peer import count_rows
-from benchmarks.quality.trained import CLASSES
 from sbert_train.model.encoder import SentenceEncoder
 
 

@@ -6,9 +6,9 @@ import pytest
 from sentence_transformers import SentenceTransformer, SentenceTransformerTrainingArguments
 from sentence_transformers.sentence_transformer import losses
 
+from benchmarks.losses import make_loss
 from benchmarks.quality.experiments import EXPERIMENTS, training_arguments
 from benchmarks.quality.ours import run_config
-from benchmarks.quality.peer import make_loss
 from sbert_train.config import RunConfig
 from sbert_train.training.arguments import training_arguments as our_arguments
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.quality import data
+from benchmarks import data
 from benchmarks.quality.experiments import EXPERIMENTS
 
 

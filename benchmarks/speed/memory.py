@@ -1,0 +1,51 @@
+"""Memory that a process holds, now and at most."""
+
+import re
+import resource
+from pathlib import Path
+
+import torch
+
+_STATUS, _CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+
+
+class MemoryMeter:
+    """From now on, the most memory that is held: on the GPU what torch allocates, else what resides in memory.
+
+    Linux is asked to forget the highest mark so far (clear_refs), as loading a model may hold more than training; where
+    it does not, the mark is that of the whole process.
+    """
+
+    def __init__(self) -> None:
+        self._cuda = torch.cuda.is_available()
+        if self._cuda:
+            torch.cuda.reset_peak_memory_stats()
+            self.base = int(torch.cuda.memory_allocated())
+        else:
+            _forget_highest()
+            self.base = _status("VmRSS") or _highest()
+
+    def peak(self) -> int:
+        """In bytes."""
+        if self._cuda:
+            return int(torch.cuda.max_memory_allocated())
+        return _status("VmHWM") or _highest()
+
+
+def _forget_highest() -> None:
+    try:
+        _CLEAR.write_text("5", encoding="ascii")  # see proc_pid_clear_refs(5)
+    except OSError:
+        return
+
+
+def _status(field: str) -> int:
+    """A size of this process in bytes; 0 where the system does not tell."""
+    if not _STATUS.exists():
+        return 0
+    found = re.search(rf"^{field}:\s*(\d+) kB", _STATUS.read_text(encoding="utf-8"), re.MULTILINE)
+    return int(found[1]) * 1024 if found else 0
+
+
+def _highest() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
