@@ -107,7 +107,7 @@ def our_batches(run: Run, rows: Sequence[Row], model: Path, folder: Path) -> lis
     batches = [parts.data.rows.__getitems__(places) for places in parts.data.batches]
     return [
         [
-            [str(tokenizer.decode(row[role], skip_special_tokens=True)) for row in batch]
+            [str(tokenizer.decode(ids, skip_special_tokens=True)) for ids in batch.tokens[role]]
             for role in ("anchor", "positive")
         ]
         for batch in batches
