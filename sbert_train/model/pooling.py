@@ -69,8 +69,10 @@ def pool_packed(tokens: Tensor, lengths: Sequence[int], pooling: str) -> Tensor:
         return values[starts]
     if pooling == "last":
         return values[starts + counts - 1]
-    places = torch.arange(len(values), device=tokens.device) - torch.repeat_interleave(starts, counts)
-    weights = TOKEN_WEIGHTS[pooling](places.float(), torch.repeat_interleave(counts, counts).float())
+    # Told the size of the output, a GPU need not wait for the counts.
+    starts, of_text = (torch.repeat_interleave(x, counts, output_size=len(values)) for x in (starts, counts))
+    places = torch.arange(len(values), device=tokens.device) - starts
+    weights = TOKEN_WEIGHTS[pooling](places.float(), of_text.float())
     return torch.segment_reduce(values * weights[:, None], "sum", lengths=counts)
 
 
