@@ -69,8 +69,8 @@ def parser() -> argparse.ArgumentParser:
         table.add_argument(
             "--micro-tokens",
             type=int,
-            default=4096,
-            help="tokens of a micro-batch of the gradient cache (4096)",
+            default=2048,
+            help="tokens of a micro-batch of the gradient cache (2048)",
         )
 
     page = commands.add_parser("page", help="results -> RESULTS.md and its plots")

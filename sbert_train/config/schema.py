@@ -242,7 +242,7 @@ class EngineConfig(Block):
         None,
         description="The exact gradient of a large batch in the memory of a small one: texts are encoded in "
         "micro-batches of at most so many tokens, twice (Gao et al. 2021), which takes about a third more time. "
-        "Such as 4096 on a laptop, 65536 on a GPU. null: whole batches.",
+        "Such as 2048 on a laptop, 65536 on a GPU. null: whole batches.",
     )
     compile: bool = Field(
         False,
