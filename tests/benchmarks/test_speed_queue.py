@@ -188,8 +188,8 @@ def test_cells_that_differ_in_one_setting_do_not_share_records() -> None:
 def test_the_command_line_has_every_table() -> None:
     assert list(TABLE_NAMES) == list(TABLES)
     for name in (*TABLES, "all"):
-        args = parser().parse_args([name, "--output", "RUNS", "--budget", "7"])
-        assert (args.command, args.budget, args.micro_tokens) == (name, 7.0, 4096)
+        args = parser().parse_args([name, "--output", "RUNS", "--budget", "7", "--micro-tokens", "9"])
+        assert (args.command, args.budget, args.micro_tokens) == (name, 7.0, 9)
 
 
 @pytest.mark.parametrize(
