@@ -106,7 +106,7 @@ def test_input_takes_less_than_three_percent_of_training_minilm_on_snli(tmp_path
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_the_quickstart_takes_its_first_step_soon_after_the_command(tmp_path: Path) -> None:
-    """With nothing in the cache of data sets. Fifteen seconds is the aim; two cores took 17, more than half of them imports.
+    """With nothing in the cache of data sets. Fifteen seconds is the aim; two cores took 17, most of it imports.
     Only a machine that has little else to do can tell."""
     load, cores = os.getloadavg()[0], os.cpu_count() or 1
     if load > 0.75 * cores:
