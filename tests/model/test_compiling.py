@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+import torch._inductor.config as inductor
 from torch import Tensor, nn
 
 from sbert_train.data.batch import TextBatch, pack
@@ -266,10 +267,10 @@ def test_without_a_compiler_the_error_is_one_line(
     batch: TextBatch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))  # what others compiled would do
-    monkeypatch.setattr("torch._inductor.config.cpp.cxx", (None, "no-such-compiler"))
     torch.compiler.reset()
     encoder = make_encoder()
-    with pytest.raises(ModelError) as error:
+    # Its own way to patch: after a plain setattr and delattr the setting would be gone for whatever compiles next.
+    with inductor.patch({"cpp.cxx": (None, "no-such-compiler")}), pytest.raises(ModelError) as error:
         encoder.compile_layers(batch)
     torch.compiler.reset()
     assert "engine.compile is true, but torch.compile fails here (" in str(error.value)
