@@ -1,7 +1,7 @@
 """Attention with dropout on a CPU, forward and backward by hand.
 
 torch's fused CPU kernel has no dropout, and falls back to a slow path as soon as there is any. What follows does the
-same arithmetic with a third of the copies that automatic differentiation would make, because the rows of all buckets
+same arithmetic with fewer copies than automatic differentiation would make, because the rows of all buckets
 are brought into the order of the matrix products once, and back once.
 
 T tokens of all texts, H heads, C channels of a head; n texts of a bucket, W its width; m = n * H.

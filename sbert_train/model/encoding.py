@@ -126,7 +126,7 @@ class TextEncoder(nn.Module, ABC):
         """Embed texts, with dropout off.
 
         They are sorted over the whole corpus, and equal ones of a chunk are embedded once. Besides the texts and the
-        embeddings, one chunk for each process and 16 bytes a text are in memory.
+        embeddings, one chunk for each process and the order of the texts are in memory.
 
         Args:
             texts: N of them; a single string is N = 1 and gives one vector.
