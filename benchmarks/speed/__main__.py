@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 DATA = "SBERT_TRAIN_DATA"
-TABLE_NAMES = ("hardware", "training", "defaults", "losses", "encode", "gradient_cache", "curves")
+TABLE_NAMES = ("hardware", "training", "profile", "defaults", "losses", "encode", "gradient_cache", "curves")
 HERE = Path(__file__).parent
 
 

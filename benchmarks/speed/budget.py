@@ -11,8 +11,7 @@ import numpy as np
 from benchmarks.speed.record import Plan
 from benchmarks.speed.runs import OURS, Cell
 
-PAIRS = 5
-LEAST_STEPS, MOST_STEPS = 4, 40
+LEAST_STEPS = 4
 LEAST_FOR_MEMORY = 2
 """Steps of a run whose memory is compared: the state of the optimizer comes to be in the first."""
 ASSUMED_SHARE = 0.5
@@ -20,6 +19,18 @@ ASSUMED_SHARE = 0.5
 
 TRAINING, TRAINING_CACHED, ENCODING = 6, 8, 2
 """Operations for each token and weight: forward (2) and backward (4), with a cache the forward once more."""
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """How much is run of a table's cells."""
+
+    budgets: int = 1
+    """That a cell gets."""
+    pairs: int = 5
+    """At most."""
+    steps: int = 40
+    """Of a run, at most."""
 
 
 @dataclass(frozen=True)
@@ -72,23 +83,29 @@ def padded(columns: Sequence[Sequence[int]]) -> int:
     return sum(len(column) * max(column) for column in columns)
 
 
-def plan(cell: Cell, unit: Unit, budget: float, most_rows: int | None = None) -> Plan:
+def plan(
+    cell: Cell,
+    unit: Unit,
+    budget: float,
+    most_rows: int | None = None,
+    allowance: Allowance = Allowance(),
+) -> Plan:
     """Steps and pairs that fit into a budget.
 
-    The more pairs the better, up to PAIRS, as long as each run has LEAST_STEPS; then more steps, up to MOST_STEPS. A
-    cell of which one unit of the slowest side is over the budget is not run; where that fits and no more, the cell gets
-    one unit of each side, and two where memory is compared.
+    The more pairs the better, as many as are allowed, as long as each run has LEAST_STEPS; then more steps. A cell of
+    which one unit of the slowest side is over the budget is not run; where that fits and no more, the cell gets one
+    unit of each side, and two where memory is compared.
 
     Args:
         budget: seconds of training time, of all sides and pairs together.
         most_rows: how many there are; None: as many as are wanted.
     """
     if cell.rows is not None:  # the unit is the whole run
-        pairs = int(np.clip(budget / unit.all_sides, 1, PAIRS))
+        pairs = int(np.clip(budget / unit.all_sides, 1, allowance.pairs))
         return _fitting(cell, cell.rows, pairs, unit, budget)
     affordable = budget / unit.all_sides
-    pairs = int(np.clip(affordable / LEAST_STEPS, 1, PAIRS))
-    most = MOST_STEPS if most_rows is None else max(1, most_rows // unit.rows)
+    pairs = int(np.clip(affordable / LEAST_STEPS, 1, allowance.pairs))
+    most = allowance.steps if most_rows is None else max(1, most_rows // unit.rows)
     least = LEAST_FOR_MEMORY if cell.table == "gradient_cache" else 1
     steps = int(np.clip(affordable / pairs, least, most))
     return _fitting(cell, steps * unit.rows, pairs, unit, budget)

@@ -9,13 +9,16 @@ import transformers.trainer
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 from benchmarks.speed.memory import MemoryMeter
+from benchmarks.speed.profiling import StepProfile
+from benchmarks.speed.runs import Run
 from benchmarks.speed.started import seconds_since_start
 
 
 class Clock(TrainerCallback):
     """Notes when steps end, what is logged, and the memory that training takes."""
 
-    def __init__(self) -> None:
+    def __init__(self, profile: StepProfile | None = None) -> None:
+        self.profile = profile
         self.step_seconds: list[float] = []
         self.losses: list[float] = []
         self.seconds: float | None = None
@@ -74,11 +77,13 @@ def settings_of(args: TrainingArguments) -> dict[str, Any]:
 
 
 @contextmanager
-def watching(clock: Clock) -> Iterator[Clock]:
+def watching(run: Run) -> Iterator[Clock]:
     """Every Trainer that is made meanwhile has this callback: neither side is changed for it."""
+    clock = Clock(StepProfile(run.steps)) if run.cell.table == "profile" else Clock()
     usual: list[Any] = transformers.trainer.DEFAULT_CALLBACKS
-    seen: Any = clock  # an instance is taken as well as a class, whatever the annotation says
-    transformers.trainer.DEFAULT_CALLBACKS = [*usual, seen]
+    # An instance is taken as well as a class, whatever the annotation says.
+    seen: list[Any] = [clock, *([clock.profile] if clock.profile else [])]
+    transformers.trainer.DEFAULT_CALLBACKS = [*usual, *seen]
     try:
         yield clock
     finally:

@@ -47,6 +47,11 @@ def token_rate(one: Record) -> float:
     return one.measured.tokens / one.measured.seconds
 
 
+def padding_and_repeats(one: Record) -> float:
+    """Tokens with padding over those of distinct texts: what the peer's products take over what ours take."""
+    return one.measured.padded_tokens / one.measured.distinct_tokens
+
+
 def step_rate(one: Record) -> float:
     """Rows a second in the median step, the first left out where there are others: it sets things up."""
     steps = one.measured.step_seconds[1:] or one.measured.step_seconds

@@ -8,6 +8,7 @@ import torch
 
 from benchmarks import machine
 from benchmarks.data import Row
+from benchmarks.speed.budget import padded
 from benchmarks.speed.clock import Clock
 from benchmarks.speed.models import count_tokens, model_folder
 from benchmarks.speed.rows import POOLS, corpus, in_order, texts_of
@@ -65,17 +66,37 @@ def _measured(run: Run, clock: Clock, rows: Sequence[Row], seen: int, model: Pat
             f"expected {steps} steps over {len(rows)} rows and a reported time, found {len(clock.step_seconds)} steps "
             f"over {seen} rows and {clock.seconds}; look into {run}"
         )
+    real, with_padding, distinct = tokens_of(rows, run.cell.batch, model)
     return Measured(
         seconds=clock.seconds,
         rows_seen=seen,
-        tokens=epochs * sum(count_tokens(model, texts_of(rows))),
+        tokens=epochs * real,
+        padded_tokens=epochs * with_padding,
+        distinct_tokens=epochs * distinct,
         step_seconds=tuple(round(seconds, 6) for seconds in clock.step_seconds),
         losses=tuple(clock.losses) if run.cell.table == "losses" else (),
         setup_seconds=round(clock.setup_seconds, 2),
         peak_bytes=clock.peak_bytes,
         base_bytes=clock.base_bytes,
-        details=clock.settings,
+        details=clock.profile.seconds if clock.profile else clock.settings,
     )
+
+
+def tokens_of(rows: Sequence[Row], batch: int, model: Path) -> tuple[int, int, int]:
+    """Tokens of all texts: real ones, with padding column by column, and those of a batch's distinct texts.
+
+    Without a batch (0), the last two are 0: they are not the same on both sides.
+    """
+    texts = list(dict.fromkeys(texts_of(rows)))
+    tokens = dict(zip(texts, count_tokens(model, texts), strict=True))
+    real = sum(tokens[text] for text in texts_of(rows))
+    if not batch:
+        return real, 0, 0
+    batches = [rows[start : start + batch] for start in range(0, len(rows), batch)]
+    names = [name for name, value in rows[0].items() if isinstance(value, str)]
+    columns = [[[tokens[str(row[name])] for row in own] for name in names] for own in batches]
+    distinct = sum(tokens[text] for own in batches for text in dict.fromkeys(texts_of(own)))
+    return real, sum(padded(of_batch) for of_batch in columns), distinct
 
 
 def _encode(run: Run, texts: Sequence[str], model: Path, folder: Path) -> Measured:

@@ -22,7 +22,7 @@ def train(run: Run, rows: Sequence[Row], model: Path, folder: Path) -> Clock:
     file = folder / "train.jsonl"
     write_jsonl(file, placed(rows, run.cell.batch, run.seed) if run.cell.batch else rows)
     config = RunConfig.model_validate(run_config(run, model, file, folder / "run"))
-    with watching(Clock()) as clock:
+    with watching(run) as clock:
         fit(config, overwrite=True, say=lambda _: None)
     return clock
 

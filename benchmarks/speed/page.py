@@ -10,7 +10,9 @@ from benchmarks.speed.runs import SEED
 from benchmarks.speed.tables import TABLES, curves
 
 _TIMES = ", ".join(
-    f"{table.BUDGETS} times as many in {name}" for name, table in TABLES.items() if table.BUDGETS > 1
+    f"{table.ALLOWANCE.budgets} times as many in {name}"
+    for name, table in TABLES.items()
+    if table.ALLOWANCE.budgets > 1
 )
 _INTRODUCTION = f"""\
 # Speed beside sentence-transformers

@@ -37,7 +37,7 @@ def train(run: Run, rows: Sequence[Row], model: Path, folder: Path) -> tuple[Clo
     encoder = load(run.side, model)
     loss = loss_of(run, encoder)
     rows_seen = count_rows(loss)
-    with watching(Clock()) as clock:
+    with watching(run) as clock:
         trainer = SentenceTransformerTrainer(
             model=encoder,
             args=SentenceTransformerTrainingArguments(

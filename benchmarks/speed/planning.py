@@ -6,7 +6,7 @@ from pathlib import Path
 
 import torch
 
-from benchmarks.speed.budget import Unit, plan, unit_of
+from benchmarks.speed.budget import Allowance, Unit, plan, unit_of
 from benchmarks.speed.models import count_tokens, matmul_parameters, model_folder
 from benchmarks.speed.record import Plan, Results
 from benchmarks.speed.rows import POOLS, corpus, in_order
@@ -57,13 +57,20 @@ def refusal(cell: Cell, machine: Machine) -> str:
 
 
 def plan_cell(
-    cell: Cell, machine: Machine, results: Results, *, data: Path, cache: Path, budget: float
+    cell: Cell,
+    machine: Machine,
+    results: Results,
+    *,
+    data: Path,
+    cache: Path,
+    budget: float,
+    allowance: Allowance,
 ) -> Plan:
     """What a cell gets.
 
     Args:
         results: with the peak of the machine in the cell's precision, unless the cell is what measures it.
-        budget: see `budget.plan`.
+        budget: see `budget.plan`, as for allowance.
     """
     reason = refusal(cell, machine)
     if reason:
@@ -81,7 +88,7 @@ def plan_cell(
     unit, most = _unit(cell, model, data, peak)
     if unit is None:
         return Plan(cell, rows=0, pairs=0, estimate=None, reason=f"not run: there are only {most:,} rows")
-    return plan(cell, unit, budget, most)
+    return plan(cell, unit, budget, most, allowance)
 
 
 def peak_of(results: Results, device: str, precision: Precision) -> float | None:

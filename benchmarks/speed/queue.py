@@ -7,13 +7,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from benchmarks.machine import ROOT, commit, versions
+from benchmarks.speed.budget import Allowance
 from benchmarks.speed.encoding import largest_difference
 from benchmarks.speed.planning import Machine, plan_cell, this_machine
-from benchmarks.speed.record import Plan, Record, append, read_results
+from benchmarks.speed.record import Plan, Record, Results, append, read_results
 from benchmarks.speed.runs import Cell, Measured, Run
 from benchmarks.speed.tables import TABLES
 from benchmarks.speed.tables.common import name_of
@@ -33,6 +34,8 @@ class Queue:
     """Seconds of training time for a cell, all sides and pairs together."""
     micro_tokens: int
     """Tokens of a micro-batch of the gradient cache."""
+    allowance: Allowance = field(default_factory=Allowance)
+    """Of the table at work, whose budgets `budget` has in it."""
 
     @property
     def results(self) -> Path:
@@ -48,12 +51,12 @@ class Queue:
         """Fill the cells of a table; how many runs failed."""
         machine, module = this_machine(), TABLES[table]
         cells = module.cells(machine, self.micro_tokens)
-        own, failed = replace(self, budget=self.budget * module.BUDGETS), 0
-        for number, cell in enumerate(cells, start=1):
-            planned = own.plan(cell, machine)
-            say(f"{table} {number}/{len(cells)}", told(planned))
-            failed += own.fill(planned)
-        return failed
+        allowance = module.ALLOWANCE
+        own = replace(self, budget=self.budget * allowance.budgets, allowance=allowance)
+        plans = [own.plan(cell, machine) for cell in cells]
+        for number, planned in enumerate(plans, start=1):
+            say(f"{table} {number}/{len(plans)}", told(planned))
+        return own.fill(plans)
 
     def plan(self, cell: Cell, machine: Machine) -> Plan:
         """The plan of a cell, which is kept once any of it has run: pairs of one cell must be alike."""
@@ -62,29 +65,46 @@ class Queue:
         if before is not None and any(results.of(cell, side) for side in cell.sides):
             return before
         made = plan_cell(
-            cell, machine, results, data=self.data, cache=self.output / MODELS, budget=self.budget
+            cell,
+            machine,
+            results,
+            data=self.data,
+            cache=self.output / MODELS,
+            budget=self.budget,
+            allowance=self.allowance,
         )
         if made != before:
             append(self.results, made)
         return made
 
-    def fill(self, planned: Plan) -> int:
-        """Run what a plan says and has no record, until the budget is used up; how many runs failed.
+    def fill(self, plans: Sequence[Plan]) -> int:
+        """Run what plans say and has no record: the first pair of every cell, then the second; how many runs failed.
 
-        A cell of which a run fails is left there: what failed once is likely to fail in the next pair, too.
+        So cells that are compared are measured side by side, too. A cell is left once its budget is used up, and where
+        a run fails: what failed once is likely to fail in the next pair, too.
         """
+        left, failed = list(plans), 0
+        for pair in range(max((planned.pairs for planned in plans), default=0)):
+            for planned in [one for one in left if pair < one.pairs]:
+                results = read_results(self.results)
+                if self._used_up(planned, pair, results):
+                    used = f"its {self.budget:,.0f} s are used up after {pair} of {planned.pairs} pairs"
+                    say(f"  {name_of(planned.cell)}: {used}")
+                    left.remove(planned)
+                    continue
+                cell = planned.cell
+                runs = [Run(cell, side, pair, planned.rows) for side in in_turn(cell.sides, pair)]
+                if not self.run_pair([run for run in runs if results.record_of(run) is None]):
+                    left.remove(planned)
+                    failed += 1
+        return failed
+
+    def _used_up(self, planned: Plan, pair: int, results: Results) -> bool:
+        """Whether a pair must not begin any more: the first one always may, and one that has begun is ended."""
         cell = planned.cell
-        for pair in range(planned.pairs):
-            results = read_results(self.results)
-            done = [one for side in cell.sides for one in results.of(cell, side).values()]
-            begun = any(one.run.pair == pair for one in done)
-            if pair and not begun and sum(one.measured.seconds for one in done) >= self.budget:
-                say(f"  the budget of {self.budget:,.0f} s is used up after {pair} of {planned.pairs} pairs")
-                break
-            runs = [Run(cell, side, pair, planned.rows) for side in in_turn(cell.sides, pair)]
-            if not self.run_pair([run for run in runs if results.record_of(run) is None]):
-                return 1
-        return 0
+        done = [one for side in cell.sides for one in results.of(cell, side).values()]
+        begun = any(one.run.pair == pair for one in done)
+        return pair > 0 and not begun and sum(one.measured.seconds for one in done) >= self.budget
 
     def run_pair(self, runs: Sequence[Run]) -> bool:
         """Run the sides of a pair one after the other; whether all went well."""
@@ -122,7 +142,7 @@ class Queue:
                 difference=_difference(folders) if run.cell.table == "encode" else None,
             )
             append(self.results, record)
-            say(f"  pair {run.pair} {run.side}: {measured.seconds:.2f} s")
+            say(f"  {name_of(run.cell)} pair {run.pair} {run.side}: {measured.seconds:.2f} s")
         shutil.rmtree(self.output / "at-work", ignore_errors=True)
         return True
 

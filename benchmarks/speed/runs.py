@@ -86,6 +86,10 @@ class Measured:
     tokens: int
     """Real tokens of all texts of these rows, special tokens included, padding not; a text counts as often as it stands
     there."""
+    padded_tokens: int = 0
+    """Tokens with the padding of each batch to the longest text of each column; 0 where the batch is not given."""
+    distinct_tokens: int = 0
+    """Real tokens where a text counts once in a batch, however often it stands there; 0 as before."""
     step_seconds: tuple[float, ...] = ()
     """From the end of a step to the end of the next, so that the loading of data counts; the first from the start."""
     losses: tuple[float, ...] = ()

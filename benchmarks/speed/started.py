@@ -1,4 +1,4 @@
-"""When this process began, but for the start of Python itself: the command line imports this first."""
+"""When this process began, but for the start of Python itself: the package imports this first."""
 
 import time
 

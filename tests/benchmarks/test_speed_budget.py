@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.speed import budget
-from benchmarks.speed.budget import Unit, plan, unit_of
+from benchmarks.speed.budget import Allowance, Unit, plan, unit_of
 from benchmarks.speed.planning import Machine, peak_of, plan_cell, refusal
 from benchmarks.speed.record import Results
 from benchmarks.speed.runs import OURS, PEER, PEER_FLASH
@@ -44,7 +43,7 @@ def test_a_cache_runs_the_forward_twice_and_encoding_has_no_backward_and_sorts(
 @pytest.mark.parametrize(
     ("seconds", "steps", "pairs"),
     [
-        (0.01, budget.MOST_STEPS, budget.PAIRS),  # 120 s are more than anyone needs
+        (0.01, 40, 5),  # 120 s are more than anyone needs
         (2.0, 12, 5),  # 60 steps of both sides: 5 pairs of 12
         (10.0, 4, 3),  # 12 steps: as many pairs as have 4 of them
         (50.0, 2, 1),  # 2.4 steps
@@ -96,14 +95,30 @@ def test_the_peak_is_that_of_the_fastest_shape_in_the_precision_on_the_device() 
 def test_a_cell_is_planned_from_its_own_rows_and_the_measured_peak(folder: Path, tiny_model: Path) -> None:
     small = cell(model=str(tiny_model), batch=3)
     results = Results(records=[machine_of()])
-    found = plan_cell(small, PLAIN, results, data=folder, cache=folder, budget=120.0)
+    found = plan_cell(
+        small, PLAIN, results, data=folder, cache=folder, budget=120.0, allowance=Allowance(pairs=2, steps=7)
+    )
     # A tiny model takes next to no time, so that all pairs are planned with as many steps as there may be.
-    assert (found.rows, found.pairs) == (3 * budget.MOST_STEPS, budget.PAIRS)
+    assert (found.rows, found.pairs) == (3 * 7, 2)
     assert plan_cell(
-        cell(model=str(tiny_model), batch=4), PLAIN, results, data=folder, cache=folder, budget=120.0
+        cell(model=str(tiny_model), batch=4),
+        PLAIN,
+        results,
+        data=folder,
+        cache=folder,
+        budget=120.0,
+        allowance=Allowance(pairs=2, steps=7),
     ).reason == ("not run: there are only 3 rows")
     with pytest.raises(ValueError, match="measure table hardware first"):
-        plan_cell(small, PLAIN, Results(), data=folder, cache=folder, budget=120.0)
+        plan_cell(
+            small,
+            PLAIN,
+            Results(),
+            data=folder,
+            cache=folder,
+            budget=120.0,
+            allowance=Allowance(pairs=2, steps=7),
+        )
 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])

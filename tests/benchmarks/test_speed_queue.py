@@ -64,7 +64,7 @@ def test_each_side_begins_as_often_as_the_others() -> None:
 
 def test_the_order_within_a_pair_swaps(queue: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
     ran = Processes(monkeypatch)
-    assert queue.fill(plan_of(cell(), pairs=3)) == 0
+    assert queue.fill([plan_of(cell(), pairs=3)]) == 0
     assert ran.turns == [(PEER, 0), (OURS, 0), (OURS, 1), (PEER, 1), (PEER, 2), (OURS, 2)]
     assert {run.rows for run in ran.runs} == {640}
     caches = {environment["HF_DATASETS_CACHE"] for environment in ran.environments}
@@ -78,7 +78,7 @@ def test_what_is_recorded_is_not_run_again(queue: Queue, monkeypatch: pytest.Mon
     for one in [*pair_of(cell(), 0, 30.0, 10.0), record(cell(), OURS, 1, 10.0)]:
         append(queue.results, one)
     ran = Processes(monkeypatch)
-    queue.fill(plan_of(cell(), pairs=3))
+    queue.fill([plan_of(cell(), pairs=3)])
     assert ran.turns == [(PEER, 1), (PEER, 2), (OURS, 2)]
 
 
@@ -86,10 +86,10 @@ def test_no_pair_is_begun_once_the_budget_is_used_up(
     tmp_path: Path, queue: Queue, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ran = Processes(monkeypatch)
-    Queue(queue.output, tmp_path, budget=100.0, micro_tokens=4096).fill(plan_of(cell(), pairs=5))
+    Queue(queue.output, tmp_path, budget=100.0, micro_tokens=4096).fill([plan_of(cell(), pairs=5)])
     # After one pair 80 s are used, after two 160 s.
     assert ran.turns == [(PEER, 0), (OURS, 0), (OURS, 1), (PEER, 1)]
-    assert "the budget of 100 s is used up after 2 of 5 pairs" in capsys.readouterr().out
+    assert "minilm snli batch 64 fp32: its 100 s are used up after 2 of 5 pairs" in capsys.readouterr().out
 
 
 def test_a_pair_that_was_begun_is_ended_whatever_the_budget(
@@ -98,7 +98,7 @@ def test_a_pair_that_was_begun_is_ended_whatever_the_budget(
     for one in [*pair_of(cell(), 0, 80.0, 80.0), record(cell(), OURS, 1, 10.0)]:
         append(queue.results, one)
     ran = Processes(monkeypatch)
-    Queue(queue.output, tmp_path, budget=100.0, micro_tokens=4096).fill(plan_of(cell(), pairs=5))
+    Queue(queue.output, tmp_path, budget=100.0, micro_tokens=4096).fill([plan_of(cell(), pairs=5)])
     assert ran.turns == [(PEER, 1)]
 
 
@@ -106,8 +106,8 @@ def test_a_cell_is_left_where_a_run_fails_and_the_queue_goes_on(
     queue: Queue, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ran = Processes(monkeypatch, fails=[(OURS, 0)])
-    assert queue.fill(plan_of(cell(), pairs=3)) == 1
-    assert queue.fill(plan_of(cell(batch=32), pairs=1)) == 1
+    assert queue.fill([plan_of(cell(), pairs=3)]) == 1
+    assert queue.fill([plan_of(cell(batch=32), pairs=1)]) == 1
     assert [(run.cell.batch, run.side) for run in ran.runs] == [
         (64, PEER),
         (64, OURS),
@@ -118,7 +118,24 @@ def test_a_cell_is_left_where_a_run_fails_and_the_queue_goes_on(
     assert [one.run.side for one in read_results(queue.results).records] == [PEER, PEER]
 
 
-def test_a_table_is_filled_cell_by_cell_with_the_budgets_that_it_takes(
+def test_cells_take_turns_pair_by_pair(queue: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
+    ran = Processes(monkeypatch)
+    assert (
+        queue.fill(
+            [plan_of(cell(), pairs=2), plan_of(cell(batch=32), pairs=3), plan_of(cell(batch=8), pairs=0)]
+        )
+        == 0
+    )
+    assert [(run.cell.batch, run.pair) for run in ran.runs[::2]] == [
+        (64, 0),
+        (32, 0),
+        (64, 1),
+        (32, 1),
+        (32, 2),
+    ]
+
+
+def test_a_table_is_filled_with_the_budgets_that_it_takes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ran, budgets = Processes(monkeypatch), []
@@ -132,7 +149,7 @@ def test_a_table_is_filled_cell_by_cell_with_the_budgets_that_it_takes(
     output = tmp_path / "runs"
     output.mkdir()
     assert Queue(output, tmp_path, budget=10.0, micro_tokens=64).run_table("encode") == 0
-    assert budgets == [30.0, 30.0] and TABLES["encode"].BUDGETS == 3
+    assert budgets == [30.0, 30.0] and TABLES["encode"].ALLOWANCE.budgets == 3
     assert ran.turns == [(PEER, 0), (OURS, 0)]
     assert [plan.reason for plan in read_results(output / queues.RESULTS).plans] == [
         "",
@@ -142,7 +159,7 @@ def test_a_table_is_filled_cell_by_cell_with_the_budgets_that_it_takes(
 
 def test_the_embeddings_of_a_pair_are_compared(queue: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
     Processes(monkeypatch)
-    queue.fill(plan_of(cell("encode", batch=0), pairs=1))
+    queue.fill([plan_of(cell("encode", batch=0), pairs=1)])
     assert [one.difference for one in read_results(queue.results).records] == [None, 0.25]
 
 

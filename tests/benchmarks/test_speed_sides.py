@@ -23,12 +23,13 @@ from transformers import BertConfig
 
 from benchmarks.data import Row, write_jsonl
 from benchmarks.speed import ours, peer
-from benchmarks.speed.clock import Clock, watching
+from benchmarks.speed.clock import watching
 from benchmarks.speed.encoding import largest_difference
 from benchmarks.speed.matmul import peaks
-from benchmarks.speed.measure import measure, rows_of
+from benchmarks.speed.measure import measure, rows_of, tokens_of
 from benchmarks.speed.memory import MemoryMeter
-from benchmarks.speed.models import DROPOUT, matmul_parameters, model_folder, without_dropout
+from benchmarks.speed.models import DROPOUT, count_tokens, matmul_parameters, model_folder, without_dropout
+from benchmarks.speed.profiling import KINDS, OTHER, OUTSIDE, WARM_UP
 from benchmarks.speed.queue import Queue
 from benchmarks.speed.record import read_results
 from benchmarks.speed.runs import OURS, PEER, Cell, Measured, Run
@@ -177,6 +178,33 @@ def test_either_side_is_timed_and_counted_alike(
     assert found[PEER].details == found[OURS].details, "settings, as the Trainers had them"
 
 
+def test_a_step_is_profiled_by_kinds_that_add_up(
+    rows: list[Row], tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for side, measured in both_sides(rows, tiny_model, tmp_path, monkeypatch, table="profile").items():
+        found = measured.details or {}
+        assert list(found) == [*KINDS, OTHER, OUTSIDE], side
+        assert min(found[kind] for kind in KINDS) > 0, "each kind of operator is in either training"
+        assert sum(found.values()) == pytest.approx(sum(measured.step_seconds[WARM_UP:]), rel=0.5)
+
+
+def test_tokens_are_counted_with_padding_and_without_repeats(tiny_model: Path) -> None:
+    short, long = texts = [WORDS[0], " ".join(WORDS[:5])]
+    tokens = dict(zip(texts, count_tokens(tiny_model, texts), strict=True))
+    assert tokens[short] < tokens[long]
+    rows = [
+        {"anchor": short, "positive": long},
+        {"anchor": short, "positive": short},
+        {"anchor": long, "positive": short},
+    ]
+    real, padded, distinct = tokens_of(rows, 2, tiny_model)
+    assert real == 4 * tokens[short] + 2 * tokens[long]
+    # A batch of two rows, the positives padded to the longer one; then one row.
+    assert padded == 2 * tokens[short] + 2 * tokens[long] + tokens[long] + tokens[short]
+    assert distinct == 2 * (tokens[short] + tokens[long])
+    assert tokens_of(rows, 0, tiny_model) == (real, 0, 0)
+
+
 # It is of the peer's defaults to ask for pinned memory, on a CPU, too.
 @pytest.mark.filterwarnings("ignore:'pin_memory' argument is set as true but no accelerator:UserWarning")
 def test_defaults_are_those_of_each_side(
@@ -198,7 +226,7 @@ def test_a_run_that_took_fewer_steps_than_asked_for_is_an_error(
 
 def test_the_clock_leaves_the_trainers_as_they_were() -> None:
     usual = list(transformers.trainer.DEFAULT_CALLBACKS)
-    with pytest.raises(RuntimeError, match="interrupted"), watching(Clock()):
+    with pytest.raises(RuntimeError, match="interrupted"), watching(run_of(OURS)):
         assert len(transformers.trainer.DEFAULT_CALLBACKS) == len(usual) + 1
         raise RuntimeError("interrupted")
     assert usual == transformers.trainer.DEFAULT_CALLBACKS
@@ -277,7 +305,7 @@ def test_a_pair_of_real_runs_is_recorded(
     queue = Queue(tmp_path / "runs", folder, budget=60.0, micro_tokens=64)
     queue.output.mkdir()
     planned = replace(plan_of(cell(model=str(tiny_model), batch=2), pairs=1), rows=8)
-    assert queue.fill(planned) == 0, queue.log.read_text(encoding="utf-8")
+    assert queue.fill([planned]) == 0, queue.log.read_text(encoding="utf-8")
     records = read_results(queue.results).records
     assert [(one.run.side, one.measured.rows_seen) for one in records] == [(PEER, 8), (OURS, 8)]
     assert all(len(one.measured.step_seconds) == 4 for one in records)

@@ -3,18 +3,28 @@
 from collections.abc import Mapping
 from types import ModuleType
 
-from benchmarks.speed.tables import curves, defaults, encode, gradient_cache, hardware, losses, training
+from benchmarks.speed.tables import (
+    curves,
+    defaults,
+    encode,
+    gradient_cache,
+    hardware,
+    losses,
+    profile,
+    training,
+)
 
 TABLES: Mapping[str, ModuleType] = {
     "hardware": hardware,
     "training": training,
+    "profile": profile,
     "defaults": defaults,
     "losses": losses,
     "encode": encode,
     "gradient_cache": gradient_cache,
     "curves": curves,
 }
-"""Name -> module with `cells(machine, micro_tokens)`, `BUDGETS` and `section(results, device)`, in the page's order.
+"""Name -> module with `cells(machine, micro_tokens)`, `ALLOWANCE` and `section(results, device)`, in the page's order.
 
 The hardware comes first: estimates and shares need its peak.
 """

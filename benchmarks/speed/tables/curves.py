@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from benchmarks.markdown import markdown
+from benchmarks.speed.budget import Allowance
 from benchmarks.speed.chart import Line, Panel
 from benchmarks.speed.figures import Figure, Spread, middle, peak_bytes, rate, seconds_of_step, total_seconds
 from benchmarks.speed.planning import Machine
@@ -13,8 +14,8 @@ from benchmarks.speed.tables.common import not_run, of
 PAIRS = (1024, 2048, 4096, 8192, 16384)
 BATCH = 64
 
-BUDGETS = 4
-"""How many budgets a cell gets. Sixteen thousand pairs take minutes."""
+ALLOWANCE = Allowance(budgets=4, pairs=2)
+"""Sixteen thousand pairs take minutes."""
 
 
 def cells(machine: Machine, micro_tokens: int) -> list[Cell]:

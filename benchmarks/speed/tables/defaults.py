@@ -1,14 +1,15 @@
 """Our defaults against its defaults: what a user gets who sets nothing."""
 
 from benchmarks.markdown import markdown
+from benchmarks.speed.budget import Allowance
 from benchmarks.speed.figures import Spread, megabytes, middle, peak_bytes, rate, ratios, token_rate
 from benchmarks.speed.planning import Machine
 from benchmarks.speed.record import Results
 from benchmarks.speed.runs import OURS, PEER, SIDES, Cell
 from benchmarks.speed.tables.common import not_run, of
 
-BUDGETS = 3
-"""How many budgets a cell gets. The peer goes over the rows three times."""
+ALLOWANCE = Allowance(budgets=3)
+"""The peer goes over the rows three times."""
 
 
 def cells(machine: Machine, micro_tokens: int) -> list[Cell]:

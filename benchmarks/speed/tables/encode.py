@@ -1,6 +1,7 @@
 """Encoding a corpus of short and long texts."""
 
 from benchmarks.markdown import NOTHING, markdown
+from benchmarks.speed.budget import Allowance
 from benchmarks.speed.figures import Spread, megabytes, middle, peak_bytes, rate, ratios, token_rate
 from benchmarks.speed.planning import Machine
 from benchmarks.speed.record import Results
@@ -9,8 +10,8 @@ from benchmarks.speed.tables.common import both, not_run, of, share
 
 PRECISIONS: tuple[Precision, ...] = ("fp32", "bf16")
 
-BUDGETS = 3
-"""How many budgets a cell gets. The more texts, the more there is to sort."""
+ALLOWANCE = Allowance(budgets=3)
+"""The more texts, the more there is to sort."""
 
 
 def cells(machine: Machine, micro_tokens: int) -> list[Cell]:

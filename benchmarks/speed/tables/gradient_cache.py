@@ -3,14 +3,17 @@
 from collections.abc import Mapping, Sequence
 
 from benchmarks.markdown import NOTHING, markdown
+from benchmarks.speed.budget import Allowance
 from benchmarks.speed.figures import (
     Figure,
     Pairs,
+    Spread,
     growth_bytes,
     megabytes,
     middle,
     peak_bytes,
     rate,
+    ratios,
     seconds_of_step,
     short,
     tokens_of_step,
@@ -25,8 +28,8 @@ CACHED = (64, 256, 1024, 4096, 8192)
 WITH_PEER = (256, 1024)
 """Batches that the peer's own cache is measured at, too."""
 
-BUDGETS = 5
-"""How many budgets a cell gets. A batch of thousands takes minutes."""
+ALLOWANCE = Allowance(budgets=5, pairs=3, steps=8)
+"""A batch of thousands takes minutes."""
 
 
 def cells(machine: Machine, micro_tokens: int) -> list[Cell]:
@@ -50,7 +53,8 @@ _WHAT = """\
 all-MiniLM-L6-v2, in-batch negatives, dropout on, distinct texts two a pair, so that none is encoded for two rows. With
 a cache, a batch goes through the encoder in micro-batches of at most so many tokens, twice (Gao et al. 2021); the peer
 does the same with `CachedMultipleNegativesRankingLoss` and `mini_batch_num_tokens`. Time per pair is the reported
-training time over all pairs; "over uncached" is that of the uncached batch whose tokens come nearest to a micro-batch.
+training time over all pairs; "over uncached" compares it with the uncached batch whose tokens come nearest to a
+micro-batch, run by run: the runs of all lines take turns.
 Peak memory is the most that the process holds resident from the first step to the last (on a GPU: what torch has
 allocated), measured after Linux was asked to forget what loading took; growth is that less what was held right before
 the first step, when model and data were loaded.
@@ -104,7 +108,8 @@ def slowdown(results: Results, known: Sequence[Cell], cell: Cell, pairs: Pairs) 
         return NOTHING
     wanted = cell.micro_tokens
     nearest = min(uncached, key=lambda of_cell: abs(middle(of_cell, tokens_of_step) - wanted))
-    return f"{middle(nearest, rate) / middle(pairs, rate):.2f}"
+    found = ratios(nearest, pairs)
+    return str(Spread.of(found)) if found else NOTHING
 
 
 def over(pairs: Pairs, small: Pairs, figure: Figure) -> str:

@@ -1,12 +1,12 @@
 """The machine: its peak of matrix products, which shares are of."""
 
 from benchmarks.markdown import NOTHING, markdown
+from benchmarks.speed.budget import Allowance
 from benchmarks.speed.planning import Machine
 from benchmarks.speed.record import Results
 from benchmarks.speed.runs import MACHINE, Cell
 
-BUDGETS = 1
-"""How many budgets a cell gets."""
+ALLOWANCE = Allowance()
 
 
 def cells(machine: Machine, micro_tokens: int) -> list[Cell]:

@@ -1,6 +1,7 @@
 """The same losses step by step: with dropout off, both sides compute the same function and take the same steps."""
 
 from benchmarks.markdown import markdown
+from benchmarks.speed.budget import Allowance
 from benchmarks.speed.planning import Machine
 from benchmarks.speed.record import Results
 from benchmarks.speed.runs import OURS, PEER, Cell
@@ -11,8 +12,7 @@ TOLERANCE = 1e-4
 
 DATA = {"in_batch_negatives": "snli", "cosine_regression": "stsb"}
 
-BUDGETS = 1
-"""How many budgets a cell gets."""
+ALLOWANCE = Allowance()
 
 
 def cells(machine: Machine, micro_tokens: int) -> list[Cell]:

@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 
 from benchmarks.markdown import NOTHING, markdown
+from benchmarks.speed.budget import Allowance
 from benchmarks.speed.figures import (
     Spread,
     megabytes,
     middle,
+    padding_and_repeats,
     peak_bytes,
     rate,
     ratios,
@@ -24,8 +26,7 @@ BATCHES = (32, 64, 256)
 ON_A_GPU = 512
 PRECISIONS: Sequence[Precision] = ("fp32", "bf16")
 
-BUDGETS = 1
-"""How many budgets a cell gets."""
+ALLOWANCE = Allowance()
 
 
 def cells(machine: Machine, micro_tokens: int) -> list[Cell]:
@@ -57,10 +58,18 @@ def section(results: Results, device: str) -> str:
     ]
     head = (
         *("model", "data", "batch", "precision", "peer", "steps x pairs"),
-        *("ratio of training time", "ratio by steps", "pairs/s", "tokens/s", "share of peak", "peak memory"),
+        *(
+            "ratio of training time",
+            "ratio by steps",
+            "padded / encoded",
+            "pairs/s",
+            "tokens/s",
+            "share of peak",
+        ),
+        "peak memory",
     )
     return (
-        f"### Training\n\n{_WHAT}\n{summary(results, known)}\n{markdown(head, rows, right=7)}\n"
+        f"### Training\n\n{_WHAT}\n{summary(results, known)}\n{markdown(head, rows, right=8)}\n"
         f"{not_run(results, known)}\n#### Start\n\n{start(results, known)}"
     )
 
@@ -96,9 +105,11 @@ The ratio is of the training times that both Trainers report (`train_runtime`: f
 all steps and the loading of their batches, no loading of the model): theirs over ours, so above 1 ours is faster; the
 median over pairs, lowest to highest. Ours has tokenised before that time begins, the peer tokenises in it; what comes
 before the first step is under "Start". The ratio by steps is that of the median steps, the first left out, timed by one
-callback on both sides from the end of a step to the end of the next. In the columns behind, the peer stands first.
-Tokens are real ones: of all texts of all rows, without padding, a text that is repeated counts each time (ours encodes
-it once in a batch).
+callback on both sides from the end of a step to the end of the next. "Padded / encoded" is the number of tokens that
+the peer takes through the model, each column of a batch padded to its longest text, over that which ours takes, the
+distinct texts without padding: what the ratio would be, were a token as fast on both sides. In the columns behind, the
+peer stands first. Tokens are real ones: of all texts of all rows, without padding, a text that is repeated counts each
+time.
 """
 
 
@@ -140,6 +151,7 @@ def _row(results: Results, cell: Cell, peer: str) -> tuple[object, ...] | None:
         f"{ours[min(ours)].run.steps} x {len(found)}",
         Spread.of(found),
         f"{Spread.of(by_steps).median:.2f}" if by_steps else NOTHING,
+        f"{middle(ours, padding_and_repeats):.2f}",
         both(of(theirs, rate), of(ours, rate)),
         both(of(theirs, token_rate), of(ours, token_rate)),
         both(share(results, cell, theirs), share(results, cell, ours)),
