@@ -46,7 +46,8 @@ test-all: $(READY) ## all tests
 	$(BIN)/python -m pytest
 
 # What ran stands on the page even where something failed; a second call goes on with what is missing.
-bench: $(READY) ## speed beside sentence-transformers on the data that SBERT_TRAIN_DATA finds: benchmarks/RESULTS.md
+bench: $(READY) ## speed beside sentence-transformers on the data that SBERT_TRAIN_DATA names: benchmarks/RESULTS.md
+	@test -n "$$SBERT_TRAIN_DATA" || { echo "set SBERT_TRAIN_DATA to the folder that benchmarks/data.py describes" >&2; exit 2; }
 	$(BIN)/python -m benchmarks.speed all --output $(BENCH) --budget $(BUDGET); failed=$$?; \
 		$(BIN)/python -m benchmarks.speed page --take $(BENCH) && exit $$failed
 

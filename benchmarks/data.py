@@ -1,7 +1,10 @@
 """Files of the data folder -> training rows, whose columns are named by role and stand in the order of roles.
 
-The folder holds stsb-en-{train,dev,test}.csv (sentence1, sentence2, score from 0 to 5), snli-{dev,test}.jsonl
-(premise, hypothesis, label) and trecqa-{train,test}.jsonl (question, answer, label).
+The folder holds
+- stsb-en-{train,dev,test}.csv: STS benchmark (Cer et al. 2017); a header, sentence1, sentence2, score from 0 to 5;
+- snli-{dev,test}.jsonl: SNLI (Bowman et al. 2015); premise, hypothesis, label
+  (0 entailment, 1 neutral, 2 contradiction);
+- trecqa-{train,dev,test}.jsonl: TREC QA (Wang et al. 2007); question, answer, label (1: it answers, 0: not).
 """
 
 import csv

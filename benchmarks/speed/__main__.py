@@ -69,8 +69,7 @@ def parser() -> argparse.ArgumentParser:
         table.add_argument(
             "--micro-tokens",
             type=int,
-            default=2048,
-            help="tokens of a micro-batch of the gradient cache (2048)",
+            help="tokens of a micro-batch of the gradient cache (2048, on a GPU 8192)",
         )
 
     page = commands.add_parser("page", help="results -> RESULTS.md and its plots")

@@ -12,6 +12,15 @@ from benchmarks.speed.tables.gradient_cache import over, reference, slowdown
 LARGE = 4096
 """The batch of the gradient cache's bars."""
 
+_NO_BF16 = """
+This machine has no native bf16. The bars of bf16 were not measured, and the defaults were compared in fp32 on both
+sides; where bf16 is native, ours would take it by default.
+"""
+_LIMITS = """
+How far a ratio can go here: "padded / encoded" (Training) is what the tokens that ours need not compute give, and
+"limit" (Profile) is the ratio if nothing but the products of weights took any time.
+"""
+
 
 def bars(results: Results, device: str) -> str:
     """One line for each bar."""
@@ -42,7 +51,8 @@ def bars(results: Results, device: str) -> str:
     if device == "cuda":
         asked = "BERT-base shape, SNLI, bf16, batch 512, against the plain peer"
         rows.append((asked, "at least 2.5", _medians(results, at_512, "bf16")))
-    return f"### Bars\n\n{markdown(('what', 'bar', 'measured'), rows, right=1)}"
+    table = markdown(("what", "bar", "measured"), rows, right=1)
+    return f"### Bars\n\n{table}{_without_bf16(results, device)}{_LIMITS}"
 
 
 def _medians(results: Results, cells: Sequence[Cell], precision: str | None = None) -> str:
@@ -71,6 +81,12 @@ def time(results: Results, device: str) -> str:
     """See `slowdown`."""
     large, known = _large(results, device), results.cells("gradient_cache", device)
     return NOTHING if large is None else slowdown(results, known, large, results.of(large, OURS))
+
+
+def _without_bf16(results: Results, device: str) -> str:
+    """Said where the machine was asked for its peak in bf16 and has none."""
+    asked = [cell for cell in results.cells("hardware", device) if cell.precision == "bf16"]
+    return _NO_BF16 if any((plan := results.plan_of(cell)) and plan.reason for cell in asked) else ""
 
 
 def _large(results: Results, device: str) -> Cell | None:

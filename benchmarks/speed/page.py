@@ -6,13 +6,11 @@ from pathlib import Path
 from benchmarks.speed.bars import bars
 from benchmarks.speed.chart import svg
 from benchmarks.speed.record import Record, Results
-from benchmarks.speed.runs import SEED
+from benchmarks.speed.runs import SEED, Cell
 from benchmarks.speed.tables import TABLES, curves
 
 _TIMES = ", ".join(
-    f"{table.ALLOWANCE.budgets} times as many in {name}"
-    for name, table in TABLES.items()
-    if table.ALLOWANCE.budgets > 1
+    f"{name} {table.ALLOWANCE.budgets} times" for name, table in TABLES.items() if table.ALLOWANCE.budgets > 1
 )
 _INTRODUCTION = f"""\
 # Speed beside sentence-transformers
@@ -21,11 +19,12 @@ sentence-transformers ("the peer") and sbert-train train on the same rows with t
 texts; each run is a process of its own, the sides take turns, and which of them begins changes from pair to pair. Seed
 {SEED}. What the same training learns on either side is in [QUALITY.md](QUALITY.md).
 
-This page is written from `benchmarks/speed/results.jsonl` by `python -m benchmarks.speed page`. `make bench` runs all
-tables, `python -m benchmarks.speed TABLE --output RUNS` one of them, or what is missing of it; a cell gets the seconds
-of training time that `--budget` says ({_TIMES}), which decide how many steps
-and pairs it has. Data sets are those of
-`benchmarks/data.py`, in the folder that `SBERT_TRAIN_DATA` names.
+This page is written from `benchmarks/speed/results.jsonl` by `python -m benchmarks.speed page`. `make bench` measures
+all tables anew and writes it. `python -m benchmarks.speed TABLE --output RUNS` measures one of {", ".join(TABLES)}, or
+what RUNS lacks of it, and `python -m benchmarks.speed page --take RUNS` puts it on this page. A line of a table gets
+120 seconds of training time, or what `--budget` says, over all its runs
+(more in some tables: {_TIMES}); how many steps and pairs of runs it
+has follows from that. The data sets are those of `benchmarks/data.py`, in the folder that `SBERT_TRAIN_DATA` names.
 """
 
 DEVICES = {"cpu": "On the CPU", "cuda": "On the GPU"}
@@ -67,14 +66,24 @@ def provenance(records: Iterable[Record]) -> str:
 
 
 def merged(old: Results, new: Results) -> Results:
-    """New results in the place of the old ones of the same table and device; the others stay."""
+    """New results in the place of the old ones of the same table and device; the others stay.
+
+    Old ones of another machine go: shares of the peak would be of the wrong one.
+    """
     replaced = {(plan.cell.table, plan.cell.device) for plan in new.plans}
+    machines = {one.run.cell.device: one.measured.device for one in new.records}
+    gone = {
+        (one.run.cell.table, one.run.cell.device)
+        for one in old.records
+        if machines.get(one.run.cell.device, one.measured.device) != one.measured.device
+    }
+
+    def stays(cell: Cell) -> bool:
+        return (cell.table, cell.device) not in replaced | gone
+
     return Results(
-        plans=[*(p for p in old.plans if (p.cell.table, p.cell.device) not in replaced), *new.plans],
-        records=[
-            *(one for one in old.records if (one.run.cell.table, one.run.cell.device) not in replaced),
-            *new.records,
-        ],
+        plans=[*(plan for plan in old.plans if stays(plan.cell)), *new.plans],
+        records=[*(one for one in old.records if stays(one.run.cell)), *new.records],
     )
 
 

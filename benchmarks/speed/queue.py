@@ -19,6 +19,9 @@ from benchmarks.speed.runs import Cell, Measured, Run
 from benchmarks.speed.tables import TABLES
 from benchmarks.speed.tables.common import name_of
 
+MICRO_TOKENS = {"cpu": 2_048, "cuda": 8_192}
+"""Device -> tokens of a micro-batch: about those of the uncached batches of 64 and 256 rows."""
+
 RESULTS, MODELS, MEASURED = "results.jsonl", "models", "measured.json"
 
 
@@ -32,8 +35,8 @@ class Queue:
     """The folder of data sets."""
     budget: float
     """Seconds of training time for a cell, all sides and pairs together."""
-    micro_tokens: int
-    """Tokens of a micro-batch of the gradient cache."""
+    micro_tokens: int | None
+    """Tokens of a micro-batch of the gradient cache; None: MICRO_TOKENS."""
     allowance: Allowance = field(default_factory=Allowance)
     """Of the table at work, whose budgets `budget` has in it."""
 
@@ -50,7 +53,7 @@ class Queue:
     def run_table(self, table: str) -> int:
         """Fill the cells of a table; how many runs failed."""
         machine, module = this_machine(), TABLES[table]
-        cells = module.cells(machine, self.micro_tokens)
+        cells = module.cells(machine, self.micro_tokens or MICRO_TOKENS[machine.device])
         allowance = module.ALLOWANCE
         own = replace(self, budget=self.budget * allowance.budgets, allowance=allowance)
         plans = [own.plan(cell, machine) for cell in cells]

@@ -227,7 +227,7 @@ class DataConfig(Block):
 
 
 class EngineConfig(Block):
-    """How the same result is computed."""
+    """How fast and in how much memory a run computes what the rest of the configuration says."""
 
     packing: Literal["auto", "packed", "sorted", "padded"] = Field(
         "auto",
@@ -236,17 +236,20 @@ class EngineConfig(Block):
     )
     precision: Literal["auto", "fp32", "bf16", "fp16"] = Field(
         "auto",
-        description="Of the matrix products. auto: bf16 where the hardware computes with it, else fp32.",
+        description="Of the matrix products. auto: bf16 where the hardware computes with it (GPUs of compute "
+        "capability 8.0 or higher, CPUs with AVX512-BF16 or AMX), else fp32. fp16 needs a GPU. Evaluation is in fp32.",
     )
     gradient_cache: Count | None = Field(
         None,
         description="The exact gradient of a large batch in the memory of a small one: texts are encoded in "
         "micro-batches of at most so many tokens, twice (Gao et al. 2021), which takes about a third more time. "
-        "Such as 2048 on a laptop, 65536 on a GPU. null: whole batches.",
+        "Such as 2048 on a laptop, more on a GPU. in_batch_negatives compute the loss in chunks of rows, too; other "
+        "objectives compute theirs whole. Not with model.freeze: backbone. null: whole batches.",
     )
     compile: bool = Field(
         False,
-        description="Fuse what lies between two attentions with torch.compile; packed only, checked on a first batch. "
+        description="Fuse what lies between two attentions with torch.compile; packed only, checked on a first batch, "
+        "not with model.freeze: backbone. "
         "On CPU it needs a C++ compiler, on CUDA Triton. It takes 10 to 50 s at start, less once its cache is warm. "
         "all-MiniLM-L6-v2 in fp32 gained nothing by it on an AVX2 CPU (0.99 to 1.02 times the speed).",
     )
@@ -263,7 +266,9 @@ class RunConfig(Block):
         None, description="The loss. Needed, unless each of data.train names its own."
     )
     train: Mapping[str, Any] = Field({}, description="transformers.TrainingArguments by their own names.")
-    engine: EngineConfig = Field(EngineConfig(), description="How the same result is computed.")
+    engine: EngineConfig = Field(
+        EngineConfig(), description="How fast and in how much memory it is computed."
+    )
 
     _written: Mapping[TreePath, str] = PrivateAttr(default_factory=dict)
     """Values that hold `${NAME}`, as they stood in the file; `dump_config` writes these."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 TRAIN_DEFAULTS: Mapping[str, object] = {
     "per_device_train_batch_size": 64,
-    "per_device_eval_batch_size": 64,
+    "per_device_eval_batch_size": 1024,
     "num_train_epochs": 1,
     "learning_rate": 2e-5,
     "lr_scheduler_type": "linear",

@@ -119,8 +119,16 @@ def parts_between_attentions(backbone: PreTrainedModel, batch: TextBatch, pad_id
     return list(dict.fromkeys(part for layer in layers for part in largest(layer)))
 
 
+_plain_dropout = torch.compiler.disable(FastDropout.forward)
+"""On a CPU masks come from numpy: code that is compiled has to stop for them, and is told so beforehand."""
+
+
 class _Compiled:
     """The forward of a class of modules: compiled in training mode, plain in evaluation."""
+
+    __name__ = (
+        "forward"  # so a part that goes to another process by pickle has the plain forward of its class there
+    )
 
     def __init__(self, plain: Forward) -> None:
         self.plain = plain
@@ -139,8 +147,7 @@ def _install(parts: Iterable[nn.Module]) -> None:
         compiled = of_class.setdefault(type(part), _Compiled(type(part).forward))
         part.__dict__["forward"] = MethodType(compiled, part)
         for dropout in (module for module in part.modules() if isinstance(module, FastDropout)):
-            # Its masks come from numpy: code that is compiled has to stop for them, and is told so beforehand.
-            dropout.__dict__["forward"] = torch.compiler.disable(MethodType(FastDropout.forward, dropout))
+            dropout.__dict__["forward"] = MethodType(_plain_dropout, dropout)
 
 
 def _require_active() -> None:

@@ -33,7 +33,7 @@ def attend_with_dropout(
 
     Args:
         query, key, value: (T, H, C) float32 on the CPU.
-        dropout: above 0 and below 1; see `sbert_train.model.dropout` for its steps.
+        dropout: from 0, which drops nothing, to below 1; see `sbert_train.model.dropout` for its steps.
         sliding_window: see `Bucket.visible`.
 
     Returns:

@@ -91,7 +91,8 @@ class SentenceEncoder(TextEncoder):
         freeze_pooler(backbone)
         use_fast_dropout(backbone)
         self.way, self.why = "", ""
-        self.choose_way(probe_batch(backbone, set(tokenizer.all_special_ids), max_length), packing)
+        probe = probe_batch(backbone, set(tokenizer.all_special_ids), max_length)
+        self.choose_way(probe, packing, gradients=False)
 
     @classmethod
     def load(
@@ -183,15 +184,18 @@ class SentenceEncoder(TextEncoder):
         """The token id that fills padded places; masked, so any id does where the tokenizer has none."""
         return 0 if self.tokenizer.pad_token_id is None else int(self.tokenizer.pad_token_id)
 
-    def choose_way(self, batch: TextBatch, packing: str) -> None:
+    def choose_way(self, batch: TextBatch, packing: str, *, gradients: bool = True) -> None:
         """Settle how batches go through the backbone, by trying this one; `way` and `why` say the outcome.
+
+        Args:
+            gradients: whether they are compared besides values, as is right before training.
 
         Raises:
             ModelError: packing="packed" and the architecture cannot.
         """
         set_attention(self.backbone, "padded", self._padded_attention)
         try:
-            self.way, self.why = choose_way(self.backbone, batch, self.pad_id, packing)
+            self.way, self.why = choose_way(self.backbone, batch, self.pad_id, packing, gradients=gradients)
         except NotPackable as reason:
             name = type(self.backbone).__name__
             raise ModelError(
@@ -309,6 +313,7 @@ class SentenceEncoder(TextEncoder):
         if self.adapters is not None:
             raise ModelError("this encoder has adapters already: call merge_lora() first")
         self.adapters = add_adapters(self.backbone, spec)
+        use_fast_dropout(self.backbone)
 
     def merge_lora(self) -> None:
         """Add the adapters to the weights and take them out: the same embeddings, and all weights train again."""

@@ -286,6 +286,7 @@ def _put(parts: Generator[tuple[Chunk, Vectors]], rows: Vectors, show_progress: 
         for chunk, vectors in parts:
             rows[chunk.rows] = vectors[chunk.number]
             bar.update(len(chunk.rows))
+            del chunk, vectors  # or they would be there until the next are
 
 
 @contextmanager

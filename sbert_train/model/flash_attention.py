@@ -9,7 +9,7 @@ is tried once, and where it fails or errs the buckets of `packed_layout` do the 
 
 from collections.abc import Callable
 from functools import lru_cache, partial
-from importlib.util import find_spec
+from importlib import import_module
 from inspect import signature
 
 import torch
@@ -67,9 +67,14 @@ def flash_attention(
     return attended
 
 
+@lru_cache(maxsize=1)
 def has_package() -> bool:
-    """Whether the flash-attn package is installed."""
-    return find_spec("flash_attn") is not None
+    """Whether the flash-attn package can be imported: one that was built for another torch cannot."""
+    try:
+        import_module("flash_attn")
+    except (ImportError, OSError, RuntimeError):
+        return False
+    return True
 
 
 def kernel_name(dropout: float) -> str:
@@ -77,6 +82,7 @@ def kernel_name(dropout: float) -> str:
     return "flash-attn" if has_package() else "torch's flash attention" if dropout > 0 else "varlen_attn"
 
 
+@lru_cache(maxsize=1)
 def can_window() -> bool:
     """Whether a sliding window can be had."""
     if has_package():
@@ -101,7 +107,7 @@ def why_not(device: torch.device, dtype: torch.dtype) -> str | None:
     try:
         with torch.enable_grad(), torch.random.fork_rng():
             found, expected = (
-                _values_and_gradients(partial(attend, layout=layout, scaling=scaling), tensors)
+                values_and_gradients(partial(attend, layout=layout, scaling=scaling), tensors)
                 for attend in (flash_attention, in_buckets)
             )
             ones = torch.ones(shape, device=device, dtype=dtype)
@@ -118,7 +124,10 @@ def why_not(device: torch.device, dtype: torch.dtype) -> str | None:
     return None
 
 
-def _values_and_gradients(attend: Callable[..., Tensor], tensors: list[Tensor]) -> list[Tensor]:
+def values_and_gradients(
+    attend: Callable[[Tensor, Tensor, Tensor], Tensor], tensors: list[Tensor]
+) -> list[Tensor]:
+    """What attention gives for queries, keys and values, and the gradients of its sum, weighted by a fourth tensor."""
     *inputs, weights = tensors
     inputs = [tensor.detach().requires_grad_() for tensor in inputs]
     out = attend(*inputs)

@@ -9,6 +9,7 @@ Three ways, with the same result:
 """
 
 from collections.abc import Collection, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,10 @@ from torch.nn.utils.rnn import pad_sequence
 from transformers import PreTrainedModel
 
 from sbert_train.data.batch import TextBatch, pack
-from sbert_train.model.attention import PACKED, NotPackable
+from sbert_train.model.attention import PACKED, NotPackable, attention_dropout
+from sbert_train.model.bucket_attention import in_buckets
+from sbert_train.model.cpu_attention import attend_with_dropout
+from sbert_train.model.flash_attention import values_and_gradients
 from sbert_train.model.packed_layout import PackedLayout, group_by_width
 from sbert_train.model.pooling import pool_packed, pool_padded
 
@@ -88,7 +92,7 @@ def _sub_batches(lengths: Sequence[int]) -> list[tuple[int, int]]:
     """Ranges of neighbours of nearly equal length, none over TOKEN_BUDGET padded tokens unless it is one text."""
     ranges: list[tuple[int, int]] = []
     for start, stop in group_by_width(lengths):
-        rows = max(1, TOKEN_BUDGET // lengths[stop - 1])
+        rows = max(1, TOKEN_BUDGET // max(1, lengths[stop - 1]))
         ranges.extend((a, min(a + rows, stop)) for a in range(start, stop, rows))
     return ranges
 
@@ -115,16 +119,22 @@ def probe_batch(backbone: PreTrainedModel, special: Collection[int], max_length:
 
 
 def choose_way(
-    backbone: PreTrainedModel, batch: TextBatch, pad_id: int, requested: str = "auto"
+    backbone: PreTrainedModel,
+    batch: TextBatch,
+    pad_id: int,
+    requested: str = "auto",
+    *,
+    gradients: bool = True,
 ) -> tuple[str, str]:
     """Try one batch packed and padded, and say which way this backbone goes.
 
-    Values and gradients are compared with dropout off; the backbone's weights, gradients and mode are left as
-    they were.
+    What is drawn by dropout cannot be compared, so it is off; attention with dropout, which is code of its own on a
+    CPU, is compared keeping all. The backbone's weights, gradients and mode are left as they were.
 
     Args:
         batch: texts of different lengths; a few are enough.
         requested: auto, or a name of WAYS.
+        gradients: whether gradients are compared besides values; they take as much memory as two more models.
 
     Returns:
         The way, and a clause that says why, to be printed.
@@ -134,55 +144,92 @@ def choose_way(
     """
     if requested in ("sorted", "padded"):
         return requested, "as engine.packing asks"
-    problem = why_not_packable(backbone, batch, pad_id)
+    problem = why_not_packable(backbone, batch, pad_id, gradients=gradients)
     if problem is None:
-        return "packed", "packed and padded agree in values and gradients on a first batch"
+        compared = "values and gradients" if gradients else "values"
+        return "packed", f"packed and padded agree in {compared} on a first batch"
     if requested == "packed":
         raise NotPackable(problem)
     return "sorted", f"{type(backbone).__name__} cannot run packed: {problem}"
 
 
-def why_not_packable(backbone: PreTrainedModel, batch: TextBatch, pad_id: int) -> str | None:
-    """None if the packed forward equals the padded one in values and gradients, else what is wrong."""
+def why_not_packable(
+    backbone: PreTrainedModel, batch: TextBatch, pad_id: int, *, gradients: bool = True
+) -> str | None:
+    """None if the packed forward equals the padded one, else what is wrong; see `choose_way`."""
     training, attention = backbone.training, backbone.config._attn_implementation
     backbone.eval()
     try:
-        padded = _values_and_gradients(backbone, batch, "sorted", pad_id)
+        padded = _values_and_gradients(backbone, batch, "sorted", pad_id, gradients)
         set_attention(backbone, "packed", attention)
-        packed = _values_and_gradients(backbone, batch, "packed", pad_id)
+        packed = _values_and_gradients(backbone, batch, "packed", pad_id, gradients)
+        problem = why_dropout_differs(backbone, batch) if gradients else None
     except NotPackable as reason:
         return str(reason)
-    except torch.OutOfMemoryError:  # says nothing about the architecture
-        raise
     except (
         TypeError,
         ValueError,
         RuntimeError,
     ) as error:  # whatever its forward says to a row it cannot read
+        if isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in str(error):
+            raise  # that says nothing about the architecture; on a CPU it has no type of its own
         return f"its forward refuses a packed row ({_first_line(error)})"
     finally:
         set_attention(backbone, "padded", attention)
         backbone.train(training)
-    for name, (a, b) in zip(("values", "gradients"), zip(packed, padded, strict=True), strict=True):
-        difference = float((a - b).norm() / b.norm().clamp_min(1e-12))
+    for name, found, expected in zip(("values", "gradients"), packed, padded, strict=True):
+        difference = relative_difference(found, expected)
         if not difference < RELATIVE_TOLERANCE:
             return f"packed and padded {name} differ by {difference:.1e}"
-    return None
+    return problem
+
+
+def relative_difference(found: Sequence[Tensor], expected: Sequence[Tensor]) -> float:
+    """The norm of all differences over that of all that is expected; 0 where there is nothing to compare."""
+    pairs = list(zip(found, expected, strict=True))
+    apart = sum(float((a - b).norm()) ** 2 for a, b in pairs)
+    whole = sum(float(b.norm()) ** 2 for _, b in pairs)
+    return float((apart / max(whole, 1e-24)) ** 0.5)
 
 
 def _values_and_gradients(
-    backbone: PreTrainedModel, batch: TextBatch, way: str, pad_id: int
-) -> tuple[Tensor, Tensor]:
-    """The pooled vectors, and the gradients of all parameters in one vector, of a fixed scalar of them."""
-    with torch.enable_grad(), torch.autocast(batch.input_ids.device.type, enabled=False):
+    backbone: PreTrainedModel, batch: TextBatch, way: str, pad_id: int, gradients: bool
+) -> tuple[list[Tensor], list[Tensor]]:
+    """The pooled vectors, and if wanted the gradients of a fixed scalar of them, of all parameters that are trained."""
+    parameters = [p for p in backbone.parameters() if p.requires_grad and gradients]
+    with torch.set_grad_enabled(bool(parameters)), torch.autocast(batch.input_ids.device.type, enabled=False):
         vectors = pooled(backbone, batch, "mean", way, pad_id)
-        weights = torch.linspace(-1, 1, vectors.numel(), device=vectors.device).view_as(vectors)
-        parameters = [p for p in backbone.parameters() if p.requires_grad]
         if not parameters:
-            return vectors.detach(), vectors.detach()
-        gradients: Any = torch.autograd.grad((vectors * weights).sum(), parameters, allow_unused=True)
-    flat = [torch.zeros_like(p) if g is None else g for p, g in zip(parameters, gradients, strict=True)]
-    return vectors.detach(), torch.cat([g.flatten() for g in flat])
+            return [vectors], []
+        weights = torch.linspace(-1, 1, vectors.numel(), device=vectors.device).view_as(vectors)
+        found: Any = torch.autograd.grad((vectors * weights).sum(), parameters, allow_unused=True)
+    return [vectors.detach()], [
+        p.new_zeros(()) if g is None else g for p, g in zip(parameters, found, strict=True)
+    ]
+
+
+def why_dropout_differs(backbone: PreTrainedModel, batch: TextBatch) -> str | None:
+    """None if attention with dropout, of which nothing is dropped, equals attention without; else what is wrong.
+
+    On the layout of a batch, with random queries, keys and values; only a CPU has code of its own for it.
+    """
+    config = backbone.config
+    if batch.input_ids.device.type != "cpu" or not attention_dropout(backbone):
+        return None
+    layout, heads = PackedLayout(batch.lengths, batch.input_ids.device), config.num_attention_heads
+    channels = getattr(config, "head_dim", None) or config.hidden_size // heads
+    generator = torch.Generator().manual_seed(0)
+    inputs = [torch.randn(sum(batch.lengths), heads, channels, generator=generator) for _ in range(4)]
+    found, expected = (
+        values_and_gradients(partial(attend, layout=layout, scaling=channels**-0.5, dropout=0.0), inputs)
+        for attend in (attend_with_dropout, in_buckets)
+    )
+    difference = relative_difference(found, expected)
+    if difference < RELATIVE_TOLERANCE:
+        return None
+    return (
+        f"attention with dropout differs from attention without by {difference:.1e} where nothing is dropped"
+    )
 
 
 def _first_line(error: Exception) -> str:

@@ -183,6 +183,13 @@ def test_the_bars_stand_beside_what_was_measured() -> None:
     ]
 
 
+def test_a_machine_without_bf16_is_said_to_be_one() -> None:
+    in_bf16 = cell("hardware", sides=("machine",), model="", data="", batch=0, precision="bf16")
+    said = "This machine has no native bf16"
+    assert said in page(Results(plans=[plan_of(in_bf16, reason=NO_BF16)]))
+    assert said not in page(Results(plans=[plan_of(in_bf16)]))
+
+
 def test_curves_are_of_the_whole_time_and_drawn_beside_the_page(tmp_path: Path) -> None:
     write_page(results(), tmp_path / "RESULTS.md")
     text = (tmp_path / "RESULTS.md").read_text(encoding="utf-8")
@@ -228,6 +235,16 @@ def test_new_results_replace_those_of_the_same_table_and_device() -> None:
         *[("encode", 9.0)] * 2,
         *[("training", 1.0)] * 2,
     ]
+
+
+def test_old_results_of_another_machine_go() -> None:
+    old = Results(
+        plans=[plan_of(ENCODE), plan_of(DEFAULTS), plan_of(cell(device="cuda"))],
+        records=[record(ENCODE, OURS, 0, 9.0, device="another"), record(DEFAULTS, OURS, 0, 9.0)],
+    )
+    found = merged(old, Results(plans=[plan_of(cell())], records=[record(cell(), OURS, 0, 1.0)]))
+    assert [plan.cell for plan in found.plans] == [DEFAULTS, cell(device="cuda"), cell()]
+    assert [one.run.cell for one in found.records] == [DEFAULTS, cell()]
 
 
 def test_a_curve_rises_where_its_numbers_do_on_logarithmic_axes() -> None:

@@ -19,7 +19,7 @@ def cells(machine: Machine, micro_tokens: int) -> list[Cell]:
 
 _WHAT = """\
 all-MiniLM-L6-v2 on entailment pairs of SNLI with in-batch negatives. Ours: a configuration of nothing but model, data
-and objective. Its: `SentenceTransformerTrainingArguments` of nothing but an output folder, and
+and objective. The peer's: `SentenceTransformerTrainingArguments` of nothing but an output folder, and
 `MultipleNegativesRankingLoss`. Both go over the same rows, each as often and in the order that its defaults say; pairs
 a second are those of the reported training time, with the checkpoints that the defaults write.
 """

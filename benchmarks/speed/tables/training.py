@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from benchmarks.markdown import NOTHING, markdown
 from benchmarks.speed.budget import Allowance
 from benchmarks.speed.figures import (
+    Pairs,
     Spread,
     megabytes,
     middle,
@@ -131,6 +132,12 @@ def summary(results: Results, cells: Sequence[Cell]) -> str:
     return "".join(lines)
 
 
+def _padding(ours: Pairs) -> str:
+    """The median; nothing where a run was recorded before its tokens were counted so."""
+    counted = all(one.measured.distinct_tokens for one in ours.values())
+    return f"{middle(ours, padding_and_repeats):.2f}" if counted else NOTHING
+
+
 def _ratios(results: Results, cell: Cell, peer: str) -> list[float]:
     return ratios(results.of(cell, OURS), results.of(cell, peer))
 
@@ -151,7 +158,7 @@ def _row(results: Results, cell: Cell, peer: str) -> tuple[object, ...] | None:
         f"{ours[min(ours)].run.steps} x {len(found)}",
         Spread.of(found),
         f"{Spread.of(by_steps).median:.2f}" if by_steps else NOTHING,
-        f"{middle(ours, padding_and_repeats):.2f}",
+        _padding(ours),
         both(of(theirs, rate), of(ours, rate)),
         both(of(theirs, token_rate), of(ours, token_rate)),
         both(share(results, cell, theirs), share(results, cell, ours)),
