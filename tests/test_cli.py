@@ -241,9 +241,12 @@ def test_the_version_is_that_of_the_package() -> None:
 def test_help_does_not_load_torch() -> None:
     script = "import sys; import sbert_train.cli; assert 'torch' not in sys.modules and 'pydantic' not in sys.modules"
     subprocess.run([sys.executable, "-c", script], check=True)
-    start = time.monotonic()
-    subprocess.run([sys.executable, "-m", "sbert_train", "--help"], check=True, capture_output=True)
-    assert time.monotonic() - start < 10, "far above what it takes, far below what loading torch takes here"
+    seconds = []
+    for _ in range(3):
+        start = time.monotonic()
+        subprocess.run([sys.executable, "-m", "sbert_train", "--help"], check=True, capture_output=True)
+        seconds.append(time.monotonic() - start)
+    assert min(seconds) < 1.5, "0.3 to 0.4 on an idle machine; loading torch takes several"
 
 
 @pytest.mark.parametrize("command", ["fit", "eval", "export", "configs"])

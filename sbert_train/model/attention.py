@@ -17,7 +17,14 @@ from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedM
 from sbert_train.model.bucket_attention import in_buckets
 from sbert_train.model.cpu_attention import attend_with_dropout
 from sbert_train.model.dropout import STEPS, steps_of
-from sbert_train.model.flash_attention import can_window, fits, flash_attention, kernel_name, why_not
+from sbert_train.model.flash_attention import (
+    can_window,
+    fits,
+    fits_heads,
+    flash_attention,
+    kernel_name,
+    why_not,
+)
 from sbert_train.model.packed_layout import PackedLayout
 
 PACKED = "sbert_train_packed"
@@ -91,8 +98,16 @@ def attention_dropout(backbone: PreTrainedModel) -> float:
     )
 
 
-def describe_attention(device: torch.device, dtype: torch.dtype, dropout: float) -> str:
+def head_channels(backbone: PreTrainedModel) -> int:
+    """C, by the names that configurations have for it."""
+    config = backbone.config
+    return int(getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads)
+
+
+def describe_attention(device: torch.device, dtype: torch.dtype, dropout: float, channels: int) -> str:
     """What a packed row meets on this device in training, in words."""
+    if device.type != "cpu" and not fits_heads(channels):
+        return f"scaled_dot_product_attention, as flash attention takes no heads of {channels} channels"
     if device.type != "cpu" and dtype not in (torch.float16, torch.bfloat16):
         return "scaled_dot_product_attention, as flash attention needs bf16 or fp16"
     if device.type != "cpu":

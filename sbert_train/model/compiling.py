@@ -120,15 +120,13 @@ def parts_between_attentions(backbone: PreTrainedModel, batch: TextBatch, pad_id
 
 
 _plain_dropout = torch.compiler.disable(FastDropout.forward)
-"""On a CPU masks come from numpy: code that is compiled has to stop for them, and is told so beforehand."""
+"""For a CPU, where masks come from numpy: code that is compiled has to stop for them, and is told so beforehand."""
 
 
 class _Compiled:
     """The forward of a class of modules: compiled in training mode, plain in evaluation."""
 
-    __name__ = (
-        "forward"  # so a part that goes to another process by pickle has the plain forward of its class there
-    )
+    __name__ = "forward"  # by which pickle finds the plain forward of the class in another process
 
     def __init__(self, plain: Forward) -> None:
         self.plain = plain
@@ -146,8 +144,10 @@ def _install(parts: Iterable[nn.Module]) -> None:
     for part in parts:
         compiled = of_class.setdefault(type(part), _Compiled(type(part).forward))
         part.__dict__["forward"] = MethodType(compiled, part)
+        on_cpu = all(weights.is_cpu for weights in part.parameters())
         for dropout in (module for module in part.modules() if isinstance(module, FastDropout)):
-            dropout.__dict__["forward"] = MethodType(_plain_dropout, dropout)
+            if on_cpu and dropout.p > 0:
+                dropout.__dict__["forward"] = MethodType(_plain_dropout, dropout)
 
 
 def _require_active() -> None:

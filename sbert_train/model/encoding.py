@@ -228,9 +228,10 @@ class TextEncoder(nn.Module, ABC):
             _put(parts, rows, show_progress)
 
     def tokenize(self, texts: Sequence[str]) -> list[NDArray[np.int32]]:
-        """The token ids of each text, with special tokens, cut at max_length."""
+        """The token ids of each text, with special tokens, cut at max_length; a text of none has that of padding."""
         if not texts:
             return []
+        nothing = [self.tokenizer.pad_token_id or 0]
         encoded = self.tokenizer(
             list(texts),
             truncation=self.max_length is not None,
@@ -238,7 +239,7 @@ class TextEncoder(nn.Module, ABC):
             return_attention_mask=False,
             return_token_type_ids=False,
         )
-        return [np.array(ids, dtype=np.int32) for ids in encoded["input_ids"]]
+        return [np.array(ids or nothing, dtype=np.int32) for ids in encoded["input_ids"]]
 
 
 def _check(

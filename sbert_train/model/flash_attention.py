@@ -20,6 +20,7 @@ from sbert_train.model.packed_layout import PackedLayout
 
 HALF = (torch.float16, torch.bfloat16)
 _TRIED_LENGTHS = (1, 3, 4, 9, 17, 40)
+_TRIED_WINDOW = 8
 _TOLERANCE = 0.03  # relative, of half precision; a wrong mask or scale is far above
 
 
@@ -94,7 +95,12 @@ def can_window() -> bool:
 
 def fits(query: Tensor) -> bool:
     """Whether the kernel takes heads of this size and type."""
-    return query.dtype in HALF and query.shape[-1] % 8 == 0 and query.shape[-1] <= 256
+    return query.dtype in HALF and fits_heads(query.shape[-1])
+
+
+def fits_heads(channels: int) -> bool:
+    """Whether the kernel takes heads of this size."""
+    return channels % 8 == 0 and channels <= 256
 
 
 @lru_cache(maxsize=8)
@@ -104,10 +110,17 @@ def why_not(device: torch.device, dtype: torch.dtype) -> str | None:
     shape, scaling = (sum(_TRIED_LENGTHS), 2, 32), 32**-0.5
     generator = torch.Generator().manual_seed(0)
     tensors = [torch.randn(shape, generator=generator).to(device, dtype) for _ in range(4)]
+    windows = (None, _TRIED_WINDOW) if can_window() else (None,)
     try:
         with torch.enable_grad(), torch.random.fork_rng():
             found, expected = (
-                values_and_gradients(partial(attend, layout=layout, scaling=scaling), tensors)
+                [
+                    one
+                    for window in windows
+                    for one in values_and_gradients(
+                        partial(attend, layout=layout, scaling=scaling, sliding_window=window), tensors
+                    )
+                ]
                 for attend in (flash_attention, in_buckets)
             )
             ones = torch.ones(shape, device=device, dtype=dtype)

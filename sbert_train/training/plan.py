@@ -7,7 +7,7 @@ from transformers import TrainingArguments
 
 from sbert_train.data.batch import TextBatch
 from sbert_train.data.sieve import describe
-from sbert_train.model.attention import attention_dropout, describe_attention
+from sbert_train.model.attention import attention_dropout, describe_attention, head_channels
 from sbert_train.model.encoder import SentenceEncoder
 from sbert_train.model.gradient_cache import micro_batches
 from sbert_train.model.head import describe_head
@@ -105,9 +105,8 @@ def _kernels(encoder: SentenceEncoder, args: TrainingArguments, batch: TextBatch
     lines = []
     if encoder.way == "packed":
         dtype = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(_precision(args), torch.float32)
-        lines.append(
-            f"attention  {describe_attention(args.device, dtype, attention_dropout(encoder.backbone))}"
-        )
+        dropout, channels = attention_dropout(encoder.backbone), head_channels(encoder.backbone)
+        lines.append(f"attention  {describe_attention(args.device, dtype, dropout, channels)}")
     if encoder.gradient_cache is not None:
         count = len(micro_batches(batch, encoder.gradient_cache))
         pieces = f"{count} micro-batches of at most {encoder.gradient_cache:,} tokens, encoded twice"

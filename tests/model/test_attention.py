@@ -1,5 +1,8 @@
 """Attention over a packed row: each way equals softmax(q k^T s) v of one text at a time, in values and gradients."""
 
+import importlib
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -135,12 +138,16 @@ def test_under_autocast_attention_on_a_cpu_is_in_float32() -> None:
 CPU = torch.device("cpu")
 
 
-def stand_in(out_of: float = 1.0, drops: bool = True) -> Any:
+def stand_in(out_of: float = 1.0, drops: bool = True, windows: bool = True) -> Any:
     """A kernel for the CPU in place of the GPU's, right or wrong."""
 
     def attend(q: Tensor, k: Tensor, v: Tensor, layout: PackedLayout, *, scaling: float, dropout: float = 0.0,
                sliding_window: int | None = None) -> Tensor:  # fmt: skip
-        return in_buckets(q, k, v, layout, scaling=scaling, dropout=dropout if drops else 0.0) * out_of
+        options = {
+            "dropout": dropout if drops else 0.0,
+            "sliding_window": sliding_window if windows else None,
+        }
+        return in_buckets(q, k, v, layout, scaling=scaling, **options) * out_of  # type: ignore[arg-type]
 
     return attend
 
@@ -150,6 +157,7 @@ def stand_in(out_of: float = 1.0, drops: bool = True) -> Any:
     [
         (stand_in(), None),
         (stand_in(out_of=1.2), "its result differs by 2.0e-01"),
+        (stand_in(windows=False), "its result differs by"),
         (stand_in(drops=False), "its dropout is none"),
     ],
 )
@@ -176,7 +184,7 @@ def test_a_gpu_kernel_that_fails_is_not_used_and_the_random_state_stays() -> Non
 @pytest.mark.parametrize("dropout", [0.0, 0.1])
 def test_the_gpus_own_kernel_works(dropout: float) -> None:
     assert flash_attention.why_not(torch.device("cuda"), torch.bfloat16) is None
-    said = attention.describe_attention(torch.device("cuda"), torch.bfloat16, dropout)
+    said = attention.describe_attention(torch.device("cuda"), torch.bfloat16, dropout, 64)
     assert said == flash_attention.kernel_name(dropout)
 
 
@@ -192,8 +200,25 @@ def test_flash_attention_takes_half_precision_and_heads_of_its_sizes(
 
 
 def test_what_a_packed_row_meets_is_told_in_words() -> None:
-    assert attention.describe_attention(CPU, torch.float32, 0.1) == "our own, with fast dropout"
-    assert attention.describe_attention(CPU, torch.float32, 0.0) == "scaled_dot_product_attention"
+    assert attention.describe_attention(CPU, torch.float32, 0.1, 12) == "our own, with fast dropout"
+    assert attention.describe_attention(CPU, torch.float32, 0.0, 12) == "scaled_dot_product_attention"
+    on_gpu = attention.describe_attention(torch.device("cuda"), torch.bfloat16, 0.1, 12)
+    assert on_gpu == "scaled_dot_product_attention, as flash attention takes no heads of 12 channels"
+
+
+def test_a_flash_package_that_cannot_be_imported_is_as_good_as_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "flash_attn.py"
+    package.write_text("raise ImportError('undefined symbol')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    for text, expected in ((package.read_text(), False), ("", True)):
+        package.write_text(text)
+        importlib.invalidate_caches()
+        flash_attention.has_package.cache_clear()
+        assert flash_attention.has_package() is expected
+    monkeypatch.delitem(sys.modules, "flash_attn")
+    flash_attention.has_package.cache_clear()
 
 
 def test_a_layout_tells_where_texts_end_and_finds_every_row_of_every_head_again() -> None:

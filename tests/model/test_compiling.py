@@ -1,6 +1,7 @@
 """Compiled layers: a training step as without, dropout and all, under the same names, or one line that says why not."""
 
 import copy
+import io
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -151,6 +152,20 @@ def test_a_copy_of_a_compiled_encoder_runs_its_own_weights(batch: TextBatch, qui
             weights.mul_(1.5)
     assert not torch.allclose(step(changed, batch)[0], before)
     assert torch.equal(step(compiled, batch)[0], before)
+
+
+def test_a_copy_and_another_process_have_the_dropout_of_their_own_mode(
+    batch: TextBatch, quick: list[int]
+) -> None:
+    compiled = make_encoder()
+    expected = compiled.encode(["the cat sat"])
+    compiled.compile_layers(batch)
+    compiled.train()
+    assert np.array_equal(copy.deepcopy(compiled).encode(["the cat sat"]), expected)
+    file = io.BytesIO()
+    torch.save(compiled, file)
+    file.seek(0)
+    assert np.array_equal(torch.load(file, weights_only=False).encode(["the cat sat"]), expected)
 
 
 def test_one_compilation_serves_layers_and_batches_of_any_size(batch: TextBatch, quick: list[int]) -> None:

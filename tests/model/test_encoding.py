@@ -206,6 +206,24 @@ def test_precision_is_that_of_encode_and_gradients_around_it_stay(encoder: Sente
     assert not missing
 
 
+def test_the_texts_of_the_caller_do_not_grow(encoder: SentenceEncoder) -> None:
+    """A tokenizer leaves the UTF-8 form of a text in it, and pickle does too."""
+    read, encoded = ([f"Crème brûlée {number}" for number in range(20)] for _ in range(2))
+    before = sum(map(sys.getsizeof, encoded))
+    encoder.encode(encoded)
+    assert sum(map(sys.getsizeof, encoded)) == before
+    encoder.tokenize(read)
+    assert sum(map(sys.getsizeof, read)) > before, "the premise"
+
+
+def test_a_text_without_a_token_has_a_vector(by_way: SentenceEncoder) -> None:
+    by_way.tokenizer.backend_tokenizer.post_processor = None  # no special tokens, as many decoders have it
+    assert by_way.tokenizer("")["input_ids"] == []
+    found = by_way.encode(["", "the cat", ""])
+    assert np.isfinite(found).all() and np.array_equal(found[0], found[2])
+    np.testing.assert_allclose(found[1], by_way.encode("the cat"), atol=1e-6)
+
+
 def test_memory_does_not_grow_with_the_corpus(
     encoder: SentenceEncoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -228,7 +246,7 @@ def test_memory_does_not_grow_with_the_corpus(
         return found
 
     peak(few)  # whatever is made once
-    # The keys of the order and the order itself are 16 bytes a text; its token ids alone would be 180.
+    # The order and what sorting it takes are 20 bytes a text; its token ids alone would be 180.
     assert peak(many) - peak(few) < 6_000 * 40
 
 

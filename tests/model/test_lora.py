@@ -16,6 +16,7 @@ from transformers import PreTrainedConfig, PreTrainedModel
 from sbert_train.data.batch import TextBatch
 from sbert_train.data.collator import collate
 from sbert_train.errors import ModelError
+from sbert_train.model.dropout import FastDropout
 from sbert_train.model.encoder import SentenceEncoder
 from sbert_train.model.freezing import freeze
 from sbert_train.model.head import HeadSpec
@@ -87,6 +88,12 @@ def test_a_layer_with_an_adapter_adds_the_scaled_product_of_its_two_matrices() -
     assert a.shape == (4, 32) and b.shape == (32, 4)
     x = torch.randn(5, 32)
     torch.testing.assert_close(layer(x), layer.base_layer(x) + 6 / 4 * (x @ a.T @ b.T))
+
+
+def test_dropout_of_adapters_is_fast_too() -> None:
+    encoder = adapted(spec=LoraSpec(r=4, dropout=0.25, target_modules=["query"]))
+    found = [module for module in encoder.backbone.modules() if isinstance(module, torch.nn.Dropout)]
+    assert any(module.p == 0.25 for module in found) and all(type(module) is FastDropout for module in found)
 
 
 def test_adapters_and_head_train_and_nothing_else_changes_in_a_step() -> None:

@@ -1,6 +1,7 @@
 """The packed forward: equal to the padded one, text by text, in values and gradients."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,8 +9,8 @@ import torch
 from transformers import PreTrainedModel
 
 from sbert_train.data.batch import TextBatch, pack
-from sbert_train.model import packing
-from sbert_train.model.attention import PACKED, NotPackable, packed_attention
+from sbert_train.model import cpu_attention, packing, pooling
+from sbert_train.model.attention import PACKED, NotPackable, attention_dropout, packed_attention
 from sbert_train.model.packed_layout import PackedLayout, group_by_width
 from sbert_train.model.packing import choose_way, padding_saved, pooled, set_attention
 from tests.tiny import ARCHITECTURES, VOCABULARY, make_backbone, make_encoder
@@ -73,6 +74,50 @@ def test_auto_packs_what_can_be_packed_and_says_why_not(architecture: str, batch
 def test_what_cannot_be_packed_is_refused_when_packed_is_asked_for(batch: TextBatch) -> None:
     with pytest.raises(NotPackable, match="differ"):
         choose_way(make_backbone("mpnet"), batch, pad_id=0, requested="packed")
+
+
+def test_attention_with_dropout_that_differs_from_that_without_is_noticed(
+    batch: TextBatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backbone = make_backbone("bert")
+    assert attention_dropout(backbone) > 0 and choose_way(backbone, batch, pad_id=0)[0] == "packed"
+    right = cpu_attention.attend_with_dropout
+    monkeypatch.setattr(
+        packing, "attend_with_dropout", lambda *args, **options: right(*args, **options) * 1.01
+    )
+    way, why = choose_way(backbone, batch, pad_id=0)
+    assert way == "sorted" and "attention with dropout differs" in why
+
+
+def test_values_alone_are_compared_without_a_backward(
+    batch: TextBatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_backward(*_: object, **__: object) -> None:
+        raise AssertionError("gradients were asked for")
+
+    monkeypatch.setattr(torch.autograd, "grad", no_backward)
+    way, why = choose_way(make_backbone("bert"), batch, pad_id=0, gradients=False)
+    assert way == "packed" and "agree in values on" in why
+    with pytest.raises(AssertionError, match="gradients were asked for"):
+        choose_way(make_backbone("bert"), batch, pad_id=0)
+
+
+def test_a_gradient_that_differs_is_noticed_in_training_only(
+    batch: TextBatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Doubled(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, vectors: torch.Tensor) -> torch.Tensor:
+            return vectors.clone()
+
+        @staticmethod
+        def backward(ctx: Any, gradient: torch.Tensor) -> torch.Tensor:
+            return 2 * gradient
+
+    right = pooling.pool_packed
+    monkeypatch.setattr(packing, "pool_packed", lambda *args: Doubled.apply(right(*args)))  # type: ignore[no-untyped-call]
+    assert choose_way(make_backbone("bert"), batch, pad_id=0, gradients=False)[0] == "packed"
+    assert "gradients differ by 1.0e+00" in choose_way(make_backbone("bert"), batch, pad_id=0)[1]
 
 
 def test_a_wrong_position_is_noticed(batch: TextBatch, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,13 +216,22 @@ def test_the_packed_function_is_known_to_transformers() -> None:
     assert PACKED in ALL_ATTENTION_FUNCTIONS and PACKED in ALL_MASK_ATTENTION_FUNCTIONS
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        torch.OutOfMemoryError("the device is full"),
+        RuntimeError(
+            "[enforce fail at alloc_cpu.cpp:127] DefaultCPUAllocator: can't allocate memory: 8 bytes"
+        ),
+    ],
+)
 def test_a_lack_of_memory_is_not_taken_for_an_architecture_that_cannot(
-    monkeypatch: pytest.MonkeyPatch,
+    error: RuntimeError, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def no_memory(*_: object) -> None:
-        raise torch.OutOfMemoryError("the device is full")
+        raise error
 
     encoder = make_encoder()
     monkeypatch.setattr("sbert_train.model.packing.pooled", no_memory)
-    with pytest.raises(torch.OutOfMemoryError, match="the device is full"):
+    with pytest.raises(type(error), match=r"the device is full|can't allocate memory"):
         encoder.choose_way(packing.probe_batch(encoder.backbone, (), 64), "auto")

@@ -346,6 +346,7 @@ def test_two_processes_train_as_one_with_the_double_batch(
     assert finished.stdout.count("objective  in_batch_negatives") == 1, "one process reports"
     assert "each anchor sees 15 in-batch and 16 hard negatives" in finished.stdout
     assert "2 processes" in finished.stdout
+    assert ("micro-batches of at most 60 tokens, encoded twice" in finished.stdout) == (cache is not None)
 
     entries = [json.loads(line) for line in (tmp_path / "two" / "log.jsonl").read_text().splitlines()]
     assert [entry["step"] for entry in entries if "loss" in entry] == [1, 2, 3]

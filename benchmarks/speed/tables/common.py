@@ -6,7 +6,7 @@ from benchmarks.markdown import NOTHING
 from benchmarks.speed.figures import Figure, Pairs, middle, share_of_peak, short
 from benchmarks.speed.planning import peak_of
 from benchmarks.speed.record import Results
-from benchmarks.speed.runs import Cell
+from benchmarks.speed.runs import MACHINE, SIDES, Cell
 
 PARAMETERS = {"minilm": 10_616_832, "bert-base": 84_934_656}
 """Weights of the layers' matrices, as `models.matmul_parameters` counts them, so that a page needs no model."""
@@ -47,7 +47,7 @@ def name_of(cell: Cell) -> str:
     batch = f"batch {cell.batch:,}" if cell.batch else ""
     cached = "" if cell.micro_tokens is None else f"cache of {cell.micro_tokens:,} tokens"
     rows = "" if cell.rows is None else f"{cell.rows:,} rows"
-    flash = "peer with flash attention" if cell.sides == ("peer_flash",) else ""
+    alone = SIDES[cell.sides[0]] if len(cell.sides) == 1 and cell.sides[0] != MACHINE else ""
     return " ".join(
-        part for part in (cell.model, cell.data, batch, cell.precision, cached, rows, flash) if part
+        part for part in (cell.model, cell.data, batch, cell.precision, cached, rows, alone) if part
     )

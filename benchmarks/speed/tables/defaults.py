@@ -46,7 +46,9 @@ def section(results: Results, device: str) -> str:
             ]
             names = list((sides[OURS][min(sides[OURS])].measured.details or {}).keys())
             head = ("side", *names, "pairs trained on", "pairs/s", "tokens/s", "peak memory")
-            text += f"Ratio of pairs/s over {len(found)} pairs of runs: {Spread.of(found)}.\n\n"
+            whole = Spread.of(ratios(sides[OURS], sides[PEER], lambda one: 1 / one.measured.seconds))
+            text += f"Ratio of pairs/s over {len(found)} pairs of runs: {Spread.of(found)}. "
+            text += f"Of the time of a whole run, epochs as the defaults have them: {whole}.\n\n"
             text += markdown(head, rows, right=4)
     return text + not_run(results, known)
 
