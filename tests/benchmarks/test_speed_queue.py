@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks.machine import ROOT
 from benchmarks.speed import queue as queues
 from benchmarks.speed.__main__ import TABLE_NAMES, main, parser
 from benchmarks.speed.planning import Machine
@@ -200,6 +202,15 @@ def test_cells_that_differ_in_one_setting_do_not_share_records() -> None:
     results = Results(records=[record(cell(), OURS, 0, 1.0)])
     assert results.of(cell(), OURS) and not any(results.of(other, OURS) for other in others)
     assert Cell.from_json(json.loads(json.dumps(asdict(others[0])))) == others[0]
+
+
+def test_the_clock_of_a_process_starts_before_torch_is_loaded() -> None:
+    """Whatever of the package comes first: imports are most of a start."""
+    script = (
+        "import sys, benchmarks.speed; "
+        "assert 'benchmarks.speed.started' in sys.modules and 'torch' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, cwd=ROOT)
 
 
 def test_the_command_line_has_every_table() -> None:
