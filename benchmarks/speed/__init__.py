@@ -5,6 +5,5 @@ of their own, `queue` runs them in turn and writes down what they say, `page` pu
 `python -m benchmarks.speed --help` lists the commands.
 """
 
-from benchmarks.speed.started import (
-    seconds_since_start as seconds_since_start,
-)  # before torch is imported anywhere
+# Before torch is imported anywhere:
+from benchmarks.speed.started import seconds_since_start as seconds_since_start

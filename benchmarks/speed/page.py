@@ -20,8 +20,9 @@ texts; each run is a process of its own, the sides take turns, and which of them
 {SEED}. What the same training learns on either side is in [QUALITY.md](QUALITY.md).
 
 This page is written from `benchmarks/speed/results.jsonl` by `python -m benchmarks.speed page`. `make bench` measures
-all tables, or what runs/bench lacks of them, and writes it. `python -m benchmarks.speed TABLE --output RUNS` measures one of {", ".join(TABLES)}, or
-what RUNS lacks of it, and `python -m benchmarks.speed page --take RUNS` puts it on this page. A line of a table gets
+all tables, or what runs/bench lacks of them, and writes it. `python -m benchmarks.speed TABLE --output RUNS` measures
+one of {", ".join(TABLES)}, or what RUNS lacks of it, and
+`python -m benchmarks.speed page --take RUNS` puts it on this page. A line of a table gets
 120 seconds of training time, or what `--budget` says, over all its runs
 (more in some tables: {_TIMES}); how many steps and pairs of runs it
 has follows from that. The data sets are those of `benchmarks/data.py`, in the folder that `SBERT_TRAIN_DATA` names.
