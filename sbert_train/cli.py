@@ -14,7 +14,7 @@ import typer
 from rich.console import Console
 
 from sbert_train import __version__
-from sbert_train.errors import CommandError, SbertTrainError
+from sbert_train.errors import CommandError, Interrupted, SbertTrainError
 from sbert_train.evaluation.kinds import KINDS
 
 _STARTED = time.monotonic()
@@ -44,6 +44,9 @@ def main() -> None:
     except SbertTrainError as error:
         print(f"sbert-train: {error}", file=sys.stderr)
         sys.exit(2)
+    except Interrupted as stopped:
+        print(f"sbert-train: {stopped}; the same command goes on from the newest checkpoint", file=sys.stderr)
+        sys.exit(128 + stopped.signal)
 
 
 def _print_version(wanted: bool) -> None:
@@ -70,9 +73,28 @@ def fit(
         bool,
         typer.Option(
             "--overwrite",
-            help="Replace another or unfinished run in the same output_dir; the same run is repeated without it.",
+            help="Begin anew, also in place of a run with another configuration in the same output_dir.",
         ),
     ] = False,
+    resume: Annotated[
+        str,
+        typer.Option(
+            help="auto: go on from the newest whole checkpoint in output_dir, if there is one. never: from the "
+            "beginning. Or the path of a checkpoint.",
+            metavar="auto|never|PATH",
+        ),
+    ] = "auto",
+    strict: Annotated[
+        bool, typer.Option("--strict", help="A damaged checkpoint is an error; else an older one is taken.")
+    ] = False,
+    allow_changes: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A key that may have another value than in the checkpoint, such as train.num_train_epochs; "
+            "repeatable.",
+            metavar="KEY",
+        ),
+    ] = None,
 ) -> None:
     """Fine-tune a model, and measure it against the one it came from."""
     from sbert_train.config import load_config
@@ -82,7 +104,14 @@ def fit(
     _quiet_libraries()
     from sbert_train.training.fit import fit as run
 
-    result = run(settings, overwrite=overwrite, started=_STARTED)
+    result = run(
+        settings,
+        resume=resume,
+        overwrite=overwrite,
+        strict=strict,
+        allow_changes=allow_changes or [],
+        started=_STARTED,
+    )
     if not result.first_process:
         return
     if result.comparison is not None:

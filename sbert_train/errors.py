@@ -7,10 +7,12 @@
     ├── ModelError         a model folder, package or Hub id
     ├── EncodingError      texts that could not be embedded or their vectors not be written
     ├── EvaluationError    an evaluation that has no meaningful figure
-    ├── TrainingError      a training that led nowhere
+    ├── TrainingError      a training that led nowhere, or ran out of memory or disk
     └── ExportError        an export that failed or does not equal the model
 
-Any other exception is our own fault and keeps its traceback (exit code 1).
+Any other exception is our own fault and keeps its traceback (exit code 1), but for
+
+    Interrupted            a signal told the run to stop (exit code 130 or 143)
 """
 
 
@@ -43,8 +45,20 @@ class EvaluationError(SbertTrainError):
 
 
 class TrainingError(SbertTrainError):
-    """Training diverged."""
+    """Training diverged, or the machine has no room for it."""
 
 
 class ExportError(SbertTrainError):
     """An exported model could not be written or does not equal the one it came from."""
+
+
+class Interrupted(BaseException):
+    """A signal told the run to stop. No Exception, so that nothing that mends those takes it for one.
+
+    Attributes:
+        signal: its number; 2 for Ctrl-C, 15 for SIGTERM.
+    """
+
+    def __init__(self, signal: int, message: str) -> None:
+        super().__init__(message)
+        self.signal = signal

@@ -66,6 +66,8 @@ def training_arguments(config: RunConfig, **forced: Any) -> TrainingArguments:
         "remove_unused_columns": False,  # it would drop the roles, which are no arguments of forward
         "accelerator_config": {"split_batches": True},  # each batch is one of all processes together
         "disable_tqdm": True,
+        "restore_callback_states_from_checkpoint": True,  # how long early stopping has waited
+        "logging_nan_inf_filter": False,  # a loss that is not finite ends the run
         **forced,
     }
     try:

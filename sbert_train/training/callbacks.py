@@ -67,6 +67,10 @@ class ProgressBar(TrainerCallback):
     def on_train_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Leave the line of the bar, also where training was left before its end."""
         if self._bar is not None:
             self._bar.close()
             self._bar = None

@@ -1,23 +1,30 @@
 """The story of a run: config, parts, plan, baseline, training, report."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
 from transformers import TrainingArguments, set_seed
 
 from sbert_train.config import RunConfig, dump_config
-from sbert_train.errors import ConfigError, TrainingError
 from sbert_train.evaluation.compare import Comparison, before_after
 from sbert_train.evaluation.results import TaskResult
 from sbert_train.training.arguments import early_stopping, training_arguments
 from sbert_train.training.callbacks import JsonLog, ProgressBar
+from sbert_train.training.faults import full_disk_told, require_finite, require_room
+from sbert_train.training.identity import RunIdentity, identity_of, require_changeable, require_same_run
+from sbert_train.training.lock import locked
 from sbert_train.training.parts import Parts, load_parts
-from sbert_train.training.plan import plan_lines
+from sbert_train.training.plan import plan_lines, resume_lines
 from sbert_train.training.prepare import own_head
+from sbert_train.training.progress import Progress
 from sbert_train.training.report import describe_speed, write_card, write_report
+from sbert_train.training.resume import AUTO, Start, agreed_checkpoint
 from sbert_train.training.run_folder import RunFolder
-from sbert_train.training.siamese import SiameseModel
+from sbert_train.training.save_points import SavePoints
+from sbert_train.training.selection import require_selectable, selected_by
+from sbert_train.training.signals import StopSignals
 from sbert_train.training.stopwatch import Stopwatch
 from sbert_train.training.trainer import SentenceTrainer
 
@@ -40,112 +47,136 @@ class FitResult:
 
 
 def fit(
-    config: RunConfig, *, overwrite: bool = False, say: Say = print, started: float | None = None
+    config: RunConfig,
+    *,
+    resume: str = AUTO,
+    overwrite: bool = False,
+    strict: bool = False,
+    allow_changes: Sequence[str] = (),
+    say: Say = print,
+    started: float | None = None,
 ) -> FitResult:
     """Fine-tune an encoder as a configuration says, measured before and after.
 
+    A run that was interrupted goes on from its newest checkpoint and ends with the same weights as one that was not
+    (bit for bit on a CPU, with the same versions and threads).
+
     Args:
-        overwrite: replace a run with another configuration, or an unfinished one, in the same folder.
+        resume: auto: from the newest whole checkpoint in the folder of the run, if there is one; never: from the
+            beginning; or the path of a checkpoint, or of a folder that holds some.
+        overwrite: from the beginning, also in place of a run with another configuration in the same folder.
+        strict: a damaged checkpoint is an error; otherwise it is passed over with a warning.
+        allow_changes: keys of the configuration that may differ from the checkpoint (`identity.CHANGEABLE`).
         say: receives the plan and what happens, one line at a time, on the first process only.
         started: when the command was given, by time.monotonic(), for the report; None: now.
 
     Raises:
-        SbertTrainError: the configuration, the data or the model is not as it must be.
+        SbertTrainError: the configuration, the data or the model is not as it must be; the folder is that of another
+            run, or in use; training diverged; or there is not enough memory or disk.
+        Interrupted: the process was told to stop (Ctrl-C, SIGTERM).
     """
-    stopwatch = Stopwatch(started)
-    folder, config_text = RunFolder(Path(config.output_dir).expanduser()), dump_config(config)
-    args = training_arguments(config)
-    folder.require_usable(config_text, overwrite=overwrite)
-    base = str(config.as_written(("model", "base"), config.model.base))
+    stopwatch, signals = Stopwatch(started), StopSignals()
+    require_changeable(allow_changes)
+    args, folder = training_arguments(config), RunFolder(Path(config.output_dir).expanduser())
     first = args.process_index == 0
-    set_seed(config.seed)
+    folder.require_ours()
+    with signals.watching(), locked(folder.root) if first else nullcontext():
+        start = Start(resume, overwrite, strict, tuple(allow_changes))
+        run = _Run(config, args, folder, start, signals, stopwatch, say if first else _silently)
+        with full_disk_told(folder.root):
+            return run.go()
 
-    parts = load_parts(config, args)
-    if first:
-        folder.begin(config_text)
-        for line in plan_lines(base, parts, args):
-            say(line)
 
-    trainer = _trainer(config, args, parts, folder, stopwatch)
-    _require_optimizer(trainer)
-    before = _baseline(trainer, config)
-    _require_selectable(args, before)
-    trained = trainer.train()
-    _require_finite(parts.model)
-    if first:
-        say(f"trained    {describe_speed(trainer, trained.metrics)}")
-        parts.model.save(folder.model)
-        if args.load_best_model_at_end:
+@dataclass(frozen=True)
+class _Run:
+    """What the steps of the story share."""
+
+    config: RunConfig
+    args: TrainingArguments
+    folder: RunFolder
+    start: Start
+    signals: StopSignals
+    stopwatch: Stopwatch
+    say: Say
+
+    @property
+    def first(self) -> bool:
+        return bool(self.args.process_index == 0)
+
+    @property
+    def base(self) -> str:
+        return str(self.config.as_written(("model", "base"), self.config.model.base))
+
+    def go(self) -> FitResult:
+        """The story."""
+        text = dump_config(self.config)
+        chosen = agreed_checkpoint(self.folder, self.start, text, self.args, self.say)
+        set_seed(self.config.seed)
+        parts = load_parts(self.config, self.args)
+        identity = identity_of(self.config, self.args, parts.model.encoder, parts.data.sets, parts.eval_sets)
+        changes = require_same_run(chosen, identity, self.start.allow_changes)
+        trainer, bar = self._trainer(parts, identity)
+        trainer.require_optimizer()
+        for line in [*plan_lines(self.base, parts, self.args), *resume_lines(chosen, changes)]:
+            self.say(line)
+        before = _baseline(trainer, self.config)
+        require_selectable(self.args, before)
+        if self.first:
+            require_room(self.folder.root, trainer.bytes_to_come())
+            self.folder.prepare(text, chosen)
+        trainer.accelerator.wait_for_everyone()  # until the folder is as training takes it up
+        with self.signals.deferred(), closing(bar):
+            trainer.train(resume_from_checkpoint=None if chosen is None else self.folder.place_of(chosen))
+        self._keep(trainer, parts)
+        after = trainer.run_tasks()
+        comparison = before_after(before, after) if parts.tasks else None
+        if self.first:
+            sets = (*parts.data.sets, *parts.eval_sets)
+            write_report(self.folder, self.base, trainer, sets, comparison)
+            write_card(self.folder, self.base, parts.model.encoder, parts.data.sets, comparison)
+        trainer.accelerator.wait_for_everyone()  # one that left first could leave others waiting for ever
+        return FitResult(self.folder, self.base, comparison, selected_by(self.args), self.first)
+
+    def _trainer(self, parts: Parts, identity: RunIdentity) -> tuple[SentenceTrainer, ProgressBar]:
+        stop_early, progress = early_stopping(self.config), Progress()
+        bar = ProgressBar(self.args.metric_for_best_model)
+        trainer = SentenceTrainer(
+            parts.model,
+            self.args,
+            rows=parts.data.rows,
+            batches=parts.data.batches,
+            tasks=parts.tasks,
+            dims=parts.evaluated_dims,
+            frozen=parts.frozen,
+            stopwatch=self.stopwatch,
+            progress=progress,
+            identity=identity.to_json(),
+            callbacks=[
+                bar,
+                JsonLog(self.folder.log),
+                SavePoints(progress, self.signals),
+                *([stop_early] if stop_early else []),
+            ],
+        )
+        return trainer, bar
+
+    def _keep(self, trainer: SentenceTrainer, parts: Parts) -> None:
+        """Write the model, of which checkpoints have the weights only."""
+        require_finite(parts.model, trainer.state.global_step)
+        if not self.first:
+            return
+        self.say(f"trained    {describe_speed(trainer)}")
+        self.folder.save_model(parts.model.save)
+        if self.args.load_best_model_at_end:
             state = trainer.state
             kept = f"the model of step {state.best_global_step} of {state.global_step}"
-            say(f"kept       {kept}, the best by {args.metric_for_best_model}")
-    after = trainer.run_tasks()
-
-    comparison = before_after(before, after) if parts.tasks else None
-    if first:
-        sets = (*parts.data.sets, *parts.eval_sets)
-        write_report(folder, base, trainer, trained.metrics, sets, comparison)
-        write_card(folder, base, parts.model.encoder, parts.data.sets, comparison)
-    trainer.accelerator.wait_for_everyone()  # a process that left first could leave others waiting for ever
-    return FitResult(folder, base, comparison, _selected_by(args), first)
+            self.say(f"kept       {kept}, the best by {self.args.metric_for_best_model}")
 
 
-def _trainer(
-    config: RunConfig, args: TrainingArguments, parts: Parts, folder: RunFolder, stopwatch: Stopwatch
-) -> SentenceTrainer:
-    stop_early = early_stopping(config)
-    return SentenceTrainer(
-        parts.model,
-        args,
-        rows=parts.data.rows,
-        batches=parts.data.batches,
-        tasks=parts.tasks,
-        dims=parts.evaluated_dims,
-        frozen=parts.frozen,
-        stopwatch=stopwatch,
-        callbacks=[
-            ProgressBar(args.metric_for_best_model),
-            JsonLog(folder.log),
-            *([stop_early] if stop_early else []),
-        ],
-    )
+def _silently(line: str) -> None:
+    """How other processes than the first say it."""
 
 
 def _baseline(trainer: SentenceTrainer, config: RunConfig) -> dict[str, TaskResult]:
     """The results of the base: with its own head, where the model has a new one that nothing has trained yet."""
     return trainer.run_tasks() if config.model.head is None else trainer.run_tasks_with(own_head(config))
-
-
-def _require_optimizer(trainer: SentenceTrainer) -> None:
-    """What torch or a missing package says to the optimizer's arguments is better heard before the baseline."""
-    try:
-        trainer.create_optimizer()
-    except (ValueError, ImportError, RuntimeError) as error:
-        raise ConfigError(f"train.optim: {' '.join(str(error).split())}") from error
-
-
-def _require_finite(model: SiameseModel) -> None:
-    """A run that diverged must not end as a model."""
-    if not all(bool(weights.isfinite().all()) for weights in model.parameters()):
-        raise TrainingError(
-            "training diverged: weights are no longer finite numbers; lower train.learning_rate, warm up for longer "
-            "(train.warmup_steps), or look for extreme scores in the data. No model was written"
-        )
-
-
-def _selected_by(args: TrainingArguments) -> str | None:
-    """EVALSET_METRIC of the metric that selects the best checkpoint; None where none does."""
-    metric = args.metric_for_best_model if args.load_best_model_at_end else None
-    return None if metric is None else metric.removeprefix("eval_")
-
-
-def _require_selectable(args: TrainingArguments, results: Mapping[str, TaskResult]) -> None:
-    """The metric that selects the best checkpoint must be one that the eval sets give."""
-    wanted = _selected_by(args)
-    if wanted is None:
-        return
-    known = [f"{name}_{metric}" for name, result in results.items() for metric in result.metrics]
-    if wanted not in known:
-        raise ConfigError(
-            f"train.metric_for_best_model: no eval set gives {wanted}; there are: {', '.join(known)}"
-        )

@@ -1,6 +1,6 @@
 """What a run is about to do, in lines that a person reads before the first step."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import torch
 from transformers import TrainingArguments
@@ -13,6 +13,7 @@ from sbert_train.model.gradient_cache import micro_batches
 from sbert_train.model.head import describe_head
 from sbert_train.model.packing import padding_saved
 from sbert_train.objectives.registry import ObjectiveSpec
+from sbert_train.training.checkpoints import Checkpoint
 from sbert_train.training.data import TrainingData
 from sbert_train.training.objectives import RunObjectives
 from sbert_train.training.parts import Parts
@@ -46,6 +47,16 @@ def plan_lines(base: str, parts: Parts, args: TrainingArguments) -> list[str]:
         f"precision  {_precision(args)} on {args.device.type}" + _processes(args),
     ]
     return lines
+
+
+def resume_lines(checkpoint: Checkpoint | None, changes: Sequence[str]) -> list[str]:
+    """Where a run goes on, and what is not as it was."""
+    if checkpoint is None:
+        return []
+    return [
+        f"resume     from step {checkpoint.step}, {checkpoint.path}",
+        *(f"changed    {one}" for one in changes),
+    ]
 
 
 def _shape(encoder: SentenceEncoder) -> str:

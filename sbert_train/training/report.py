@@ -1,6 +1,6 @@
 """What a finished run writes down: report.json for programs, and the model's card for people."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 
 from sbert_train import __version__
@@ -10,7 +10,7 @@ from sbert_train.evaluation.compare import Comparison
 from sbert_train.export.card import CardFacts, model_card
 from sbert_train.model.encoder import SentenceEncoder
 from sbert_train.model.resolve import hub_id_of
-from sbert_train.training.run_folder import RunFolder, write_json
+from sbert_train.training.run_folder import CARD, RunFolder, replace_text, write_json
 from sbert_train.training.trainer import SentenceTrainer
 
 
@@ -18,7 +18,6 @@ def write_report(
     folder: RunFolder,
     base: str,
     trainer: SentenceTrainer,
-    trained: Mapping[str, float],
     sets: Sequence[LoadedSet],
     comparison: Comparison | None,
 ) -> None:
@@ -26,13 +25,14 @@ def write_report(
 
         sbert_train: version     base: the model's base     seed
         training: {steps, epochs, seconds, seconds_to_first_step, rows_per_second, input_share,
-                   mean_loss, best_step, best_metric_name}
+                   mean_loss, resumed_from, best_step, best_metric_name}
         data: [{set, read, kept, filtered, limited, dropped: {reason: rows}}, ...]
         evaluation: Comparison.to_json() of the models "before" and "after"; null without eval sets
 
     seconds are those from the first step to the last, with evaluations and checkpoints; rows_per_second are over
-    them. seconds_to_first_step are those from the command to the end of its first optimizer step; input_share is that
-    of `Stopwatch`, of the first process. best_step is null when the last model was kept.
+    them. Where the run went on after interruptions (resumed_from: [steps]), these and mean_loss are of all its parts
+    together. seconds_to_first_step are those from the command to the end of its first optimizer step; input_share is
+    that of `Stopwatch`, of the first process. best_step is null when the last model was kept.
     """
     args, state = trainer.args, trainer.state
     write_json(
@@ -44,11 +44,12 @@ def write_report(
             "training": {
                 "steps": state.global_step,
                 "epochs": state.epoch,
-                "seconds": trained["train_runtime"],
+                "seconds": trainer.seconds,
                 "seconds_to_first_step": trainer.stopwatch.seconds_to_first_step,
-                "rows_per_second": trainer.rows_seen / trained["train_runtime"],
+                "rows_per_second": trainer.progress.rows / trainer.seconds,
                 "input_share": trainer.stopwatch.input_share,
-                "mean_loss": trained["train_loss"],
+                "mean_loss": trainer.progress.loss / max(1, state.global_step),
+                "resumed_from": trainer.progress.resumed_from,
                 "best_step": state.best_global_step if args.load_best_model_at_end else None,
                 "best_metric_name": args.metric_for_best_model,
             },
@@ -58,10 +59,10 @@ def write_report(
     )
 
 
-def describe_speed(trainer: SentenceTrainer, trained: Mapping[str, float]) -> str:
+def describe_speed(trainer: SentenceTrainer) -> str:
     """How fast a run was, in a line."""
     watch = trainer.stopwatch
-    said = [f"{trainer.rows_seen / trained['train_runtime']:,.1f} rows a second, evaluations included"]
+    said = [f"{trainer.progress.rows / trainer.seconds:,.1f} rows a second, evaluations included"]
     if watch.input_share is not None and watch.seconds_to_first_step is not None:
         said.append(f"input took {watch.input_share:.1%} of the steps")
         said.append(f"the first step was done after {watch.seconds_to_first_step:.1f} s")
@@ -84,4 +85,4 @@ def write_card(
         data=[describe(one.name, one.account) for one in sets],
         config=folder.config.read_text(encoding="utf-8"),
     )
-    (folder.model / "README.md").write_text(model_card(encoder, facts), encoding="utf-8")
+    replace_text(folder.model / CARD, model_card(encoder, facts))

@@ -4,12 +4,30 @@ import json
 import os
 import platform
 import shutil
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 from sbert_train.errors import ConfigError
+from sbert_train.training.checkpoints import (
+    MANIFEST,
+    Checkpoint,
+    begin_stage,
+    clean_up,
+    list_checkpoints,
+    remove,
+    seal,
+    stage_of,
+)
+from sbert_train.training.lock import FILE as LOCK
+
+CARD = "README.md"
+MODEL_FILES = ".model-files.json"
+"""Lists what the run wrote to model/, so that a later one removes nothing else."""
 
 _VERSIONS = (
     "sbert-train",
@@ -54,41 +72,43 @@ class RunFolder:
     def model(self) -> Path:
         return self.root / "model"
 
-    def require_usable(self, config_text: str, *, overwrite: bool) -> None:
-        """Check that a run with this configuration may write here.
-
-        A folder that is new or empty may be used; so may that of a run that ended before its first step, and that of a
-        finished run with the same configuration, which is thereby repeated; that of any other run only with
-        `overwrite`.
+    def require_ours(self) -> None:
+        """Check that this is the folder of a run, an empty one, or one that can be made.
 
         Raises:
-            ConfigError: it may not; the message says why.
+            ConfigError: it is not; the message says why.
         """
         if not self.root.exists():
             self._require_makeable()
-            return
-        if self.root.is_dir() and not any(self.root.iterdir()):
-            return
-        if not self.root.is_dir():
+        elif not self.root.is_dir():
             raise ConfigError(f"output_dir: {self.root} is a file; name a folder")
-        if not (self.config.is_file() and self.environment.is_file()):
+        elif not self._is_of_a_run() and not all(map(_is_leftover, self.root.iterdir())):
             raise ConfigError(
                 f"output_dir: {self.root} holds files that are not those of a run; choose another folder"
             )
-        has_checkpoints = self.checkpoints.is_dir() and any(self.checkpoints.iterdir())
-        nothing_done = not (has_checkpoints or any(f.exists() for f in (self.log, self.report, self.model)))
-        if overwrite or nothing_done:
+
+    def require_replaceable(self, config_text: str) -> None:
+        """Check that a run with this configuration may begin here without being asked to replace another.
+
+        So it may where nothing was done yet, and where the same configuration is repeated.
+
+        Raises:
+            ConfigError: it may not.
+        """
+        results = (self.log, self.report, self.model)
+        if not list_checkpoints(self.checkpoints) and not any(path.exists() for path in results):
             return
-        if self.config.read_text(encoding="utf-8") != config_text:
+        if not self.config.exists() or self.config.read_text(encoding="utf-8") != config_text:
             raise ConfigError(
                 f"output_dir: {self.root} holds a run with another configuration; choose another folder, or pass "
                 "--overwrite to replace it"
             )
-        if not self.report.is_file() and has_checkpoints:
-            raise ConfigError(
-                f"output_dir: {self.root} holds the checkpoints of an unfinished run; choose another folder, or pass "
-                "--overwrite to begin it again"
-            )
+
+    def _is_of_a_run(self) -> bool:
+        try:
+            return "sbert-train" in json.loads(self.environment.read_text(encoding="utf-8"))["packages"]
+        except (OSError, ValueError, KeyError, TypeError):
+            return False
 
     def _require_makeable(self) -> None:
         parent = next(folder for folder in self.root.absolute().parents if folder.exists())
@@ -98,15 +118,87 @@ class RunFolder:
                 f"output_dir: {self.root} cannot be made, as {parent} {why}; choose another folder"
             )
 
+    def prepare(self, config_text: str, chosen: Checkpoint | None) -> None:
+        """Make the folder that of a run that begins, or goes on from a checkpoint, also one of another run."""
+        if chosen is None:
+            self.begin(config_text)
+        elif chosen.path.parent.resolve() == self.checkpoints.resolve():
+            self.go_on(config_text, chosen.step)
+        else:
+            self.begin(config_text)
+            self.take_over(chosen)
+
+    def place_of(self, chosen: Checkpoint) -> str:
+        """Where a checkpoint that was chosen lies now: one of another run was copied."""
+        return str(self.checkpoints / chosen.name)
+
     def begin(self, config_text: str) -> None:
         """Remove what an earlier run wrote here, and write what is known before the first step."""
         for file in (self.log, self.report):
             file.unlink(missing_ok=True)
-        for folder in (self.checkpoints, self.model):
-            shutil.rmtree(folder, ignore_errors=True)
+        for checkpoint in list_checkpoints(self.checkpoints):
+            remove(checkpoint)
+        clean_up(self.checkpoints)
+        with suppress(OSError):  # it is not there, or holds what no run wrote
+            self.checkpoints.rmdir()
+        self._put_model_away()
+        self._describe(config_text)
+
+    def take_over(self, chosen: Checkpoint) -> Checkpoint:
+        """A copy here of a checkpoint of another run, and of the best one that belongs to it."""
+        best = chosen.read_json("trainer_state.json")["best_global_step"]
+        for step in {chosen.step, best or chosen.step}:
+            begin_stage(self.checkpoints, step)
+            stage = stage_of(self.checkpoints, step)
+            for file in (chosen.path.parent / f"checkpoint-{step}").iterdir():
+                if file.is_file() and file.name != MANIFEST:
+                    shutil.copyfile(file, stage / file.name)
+            seal(self.checkpoints, step)
+        return Checkpoint(self.checkpoints / chosen.name, chosen.step)
+
+    def go_on(self, config_text: str, step: int) -> None:
+        """Let a run go on after a step: what it logged after that will be logged again."""
+        lines = (
+            self.log.read_text(encoding="utf-8", errors="replace").splitlines() if self.log.exists() else []
+        )
+        kept = [line for line in lines if _is_until(line, step)]
+        replace_text(self.log, "".join(f"{line}\n" for line in kept))
+        self._describe(config_text)
+
+    def _describe(self, config_text: str) -> None:
         self.root.mkdir(parents=True, exist_ok=True)
-        self.config.write_text(config_text, encoding="utf-8")
-        write_json(self.environment, describe_environment())
+        write_json(self.environment, describe_environment())  # by which the folder is known as that of a run
+        replace_text(self.config, config_text)
+
+    def save_model(self, save: Callable[[Path], None]) -> None:
+        """Have the model written beside its place, and put it there when it is whole.
+
+        Args:
+            save: writes it to the folder that it is given.
+        """
+        stage = self.root / ".model.partial"
+        shutil.rmtree(stage, ignore_errors=True)
+        try:
+            save(stage)
+            written = [path.relative_to(stage).as_posix() for path in stage.rglob("*") if path.is_file()]
+            self._put_model_away()
+            write_json(self.root / MODEL_FILES, sorted([*written, CARD]))
+            stage.rename(self.model)
+        finally:
+            shutil.rmtree(stage, ignore_errors=True)
+
+    def _put_model_away(self) -> None:
+        """Remove the model of an earlier run; a folder in which somebody put something else is renamed and stays."""
+        if not self.model.exists():
+            return
+        found = {
+            path.relative_to(self.model).as_posix() for path in self.model.rglob("*") if not path.is_dir()
+        }
+        if found <= _names_in(self.root / MODEL_FILES):
+            shutil.rmtree(self.model)
+            return
+        number = next(i for i in count(1) if not self.root.joinpath(f"model.before-{i}").exists())
+        self.model.rename(self.root / f"model.before-{number}")
 
 
 def describe_environment() -> dict[str, Any]:
@@ -122,4 +214,34 @@ def describe_environment() -> dict[str, Any]:
 
 def write_json(path: Path, value: Any) -> None:
     """Write a value as indented JSON."""
-    path.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    replace_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Write a file that is there as it was before, or whole."""
+    stage = path.with_name(f".{path.name}.partial")
+    try:
+        stage.write_text(text, encoding="utf-8")
+        stage.replace(path)
+    finally:
+        stage.unlink(missing_ok=True)
+
+
+def _is_leftover(path: Path) -> bool:
+    """Whether it is a lock, or what a process that was killed had begun to write."""
+    return path.name == LOCK or (path.name.startswith(".") and path.name.endswith(".partial"))
+
+
+def _is_until(line: str, step: int) -> bool:
+    """Whether a line of the log is whole and not of a later step."""
+    try:
+        return bool(json.loads(line)["step"] <= step)
+    except (ValueError, KeyError, TypeError):
+        return False
+
+
+def _names_in(file: Path) -> set[str]:
+    try:
+        return {str(name) for name in json.loads(file.read_text(encoding="utf-8"))}
+    except (OSError, ValueError, TypeError):
+        return set()

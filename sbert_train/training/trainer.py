@@ -8,15 +8,19 @@ from accelerate.utils import gather_object
 from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.utils.data import DataLoader
-from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArguments
+from transformers import PrinterCallback, TrainerCallback, TrainingArguments
 
 from sbert_train.data.batch import TextBatch
 from sbert_train.data.collator import collate
 from sbert_train.data.mixing import MixedBatches
 from sbert_train.data.rows import MixedRows
+from sbert_train.errors import ConfigError
 from sbert_train.evaluation.dimensions import evaluate_tasks
 from sbert_train.evaluation.tasks import Task, TaskResult
 from sbert_train.model.head import Head
+from sbert_train.training import faults
+from sbert_train.training.progress import Progress
+from sbert_train.training.resumable import ResumableTrainer
 from sbert_train.training.siamese import SiameseModel
 from sbert_train.training.stopwatch import Stopwatch
 from sbert_train.training.vectors import FrozenTexts
@@ -29,7 +33,7 @@ def collate_inputs(rows: Any) -> dict[str, TextBatch]:
     return {BATCH: collate(rows)}
 
 
-class SentenceTrainer(Trainer):
+class SentenceTrainer(ResumableTrainer):
     """Trains an encoder on batches of several data sets and evaluates it by tasks."""
 
     def __init__(
@@ -44,6 +48,8 @@ class SentenceTrainer(Trainer):
         frozen: FrozenTexts | None = None,
         callbacks: Sequence[TrainerCallback] = (),
         stopwatch: Stopwatch | None = None,
+        progress: Progress | None = None,
+        identity: Mapping[str, Any] | None = None,
     ) -> None:
         """Set up training.
 
@@ -54,6 +60,7 @@ class SentenceTrainer(Trainer):
             dims: dimensions at which the tasks are evaluated besides all of them, as eval_{task}_dim{d}_{metric}.
             frozen: the pooled vectors of texts, where the backbone does not train.
             stopwatch: takes the time of the steps; None for one that begins here.
+            progress, identity: as for ResumableTrainer.
         """
         self.stopwatch = stopwatch or Stopwatch()
         # Trainer would wrap the model in DataParallel, which cannot split a packed batch; torchrun uses every GPU.
@@ -65,6 +72,8 @@ class SentenceTrainer(Trainer):
             eval_dataset={task.name: task for task in tasks} or None,
             data_collator=collate_inputs,
             callbacks=[self.stopwatch, *callbacks],
+            progress=progress,
+            identity=identity,
         )
         self.remove_callback(PrinterCallback)
         self.encoder = model.encoder
@@ -74,8 +83,6 @@ class SentenceTrainer(Trainer):
         self.tasks = tuple(tasks)
         self.dims = tuple(dims)
         self._frozen = frozen
-        self.rows_seen = 0
-        """Rows of all processes that a loss was computed of."""
 
     def compute_loss(
         self,
@@ -86,9 +93,36 @@ class SentenceTrainer(Trainer):
     ) -> Any:
         """One encode of a batch and its objective; the mean over rows, which Trainer scales for accumulation."""
         batch: TextBatch = inputs[BATCH]
-        self.rows_seen += batch.rows * self.args.world_size
+        self.progress.rows += batch.rows * self.args.world_size
         loss, vectors = model(batch)
         return (loss, vectors) if return_outputs else loss
+
+    def training_step(
+        self, model: nn.Module, inputs: dict[str, Any], num_items_in_batch: Tensor | int | None = None
+    ) -> Tensor:
+        """Trainer's.
+
+        Raises:
+            TrainingError: the loss is not a finite number, or there was not enough memory.
+        """
+        try:
+            return super().training_step(model, inputs, num_items_in_batch)
+        except (RuntimeError, MemoryError) as error:
+            if not faults.is_out_of_memory(error):
+                raise
+            step = self.state.global_step + 1
+            raise faults.out_of_memory(inputs[BATCH], step, self.encoder.gradient_cache) from error
+
+    def require_optimizer(self) -> None:
+        """Make the optimizer: what torch or a missing package says to its arguments is better heard early.
+
+        Raises:
+            ConfigError: it cannot be made.
+        """
+        try:
+            self.create_optimizer()
+        except (ValueError, ImportError, RuntimeError) as error:
+            raise ConfigError(f"train.optim: {' '.join(str(error).split())}") from error
 
     def get_decay_parameter_names(self, model: nn.Module) -> list[str]:
         """Trainer's choice of weights that decay, but for a learnt scale: decay would draw it to 1."""
@@ -162,13 +196,18 @@ class SentenceTrainer(Trainer):
         """(N, D): each process encodes its share of the texts, and all of them get the whole."""
         processes, rank = self.args.world_size, self.args.process_index
         share = texts[rank::processes]
-        if self._frozen is not None:
-            own = self._frozen.encode(share, role)
-        else:
-            own = self.encoder.encode(share, role=role, batch_size=self.args.eval_batch_size)
+        own = self._encode_share(share, role) if self._frozen is None else self._frozen.encode(share, role)
         if processes == 1:
             return own
         embeddings = np.empty((len(texts), self.encoder.dimension), dtype=np.float32)
         for number, part in enumerate(gather_object([own])):
             embeddings[number::processes] = part
         return embeddings
+
+    def _encode_share(self, texts: Sequence[str], role: str) -> NDArray[np.float32]:
+        try:
+            return self.encoder.encode(texts, role=role, batch_size=self.args.eval_batch_size)
+        except (RuntimeError, MemoryError) as error:
+            if not faults.is_out_of_memory(error):
+                raise
+            raise faults.evaluation_out_of_memory(self.args.eval_batch_size) from error

@@ -133,10 +133,12 @@ class References:
         ]
 
 
-def digest(module: nn.Module) -> str:
-    """The sha256 of the weights of a module, as 64 hex digits."""
+def digest(module: nn.Module, *, but: str | None = None) -> str:
+    """The sha256 of the weights of a module, as 64 hex digits; without those that have `but` in their name."""
     found = hashlib.sha256()
     for name, tensor in sorted(module.state_dict().items()):
+        if but is not None and but in name:
+            continue
         found.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}".encode())
         found.update(tensor.detach().cpu().contiguous().view(torch.uint8).numpy())
     return found.hexdigest()

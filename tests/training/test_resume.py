@@ -1,57 +1,290 @@
-"""What trains is in a checkpoint, whatever it is: training that goes on from one ends with the same weights."""
+"""A run that was interrupted ends as if it had not been: every test compares the bytes of all weights."""
 
+import json
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
-from safetensors.torch import load_file
 
 from sbert_train.config import RunConfig
-from tests.training.objective_runs import block_for, trainer_of
-from tests.training.runs import config, write_triplets
+from sbert_train.objectives.registry import OBJECTIVES
+from tests.tiny import WORDS
+from tests.training.interruptions import killed_in_any_step, killed_in_step, moved, trained, weights_of
+from tests.training.objective_runs import block_for
+from tests.training.runs import config, sentences, write_csv, write_scored, write_triplets
 
-EVERY_TWO_STEPS = {"num_train_epochs": 2, "save_strategy": "steps", "save_steps": 2, "eval_strategy": "no"}
+Blocks = Callable[[Path, Path], dict[str, Any]]
+
+NO_EVAL: dict[str, Any] = {"eval_strategy": "no", "load_best_model_at_end": False}
+EVERY_TWO: dict[str, Any] = {"num_train_epochs": 2, "save_strategy": "steps", "save_steps": 2}
 HEAD = {"dim": 16, "dropout": 0.1}
-LEARNT = {"name": "in_batch_negatives", "learnable_scale": True}
-OF_ITS_OWN: dict[str, tuple[dict[str, Any], str]] = {
-    "classifier": ({}, "objectives.0.loss.linear.weight"),
-    "scale": ({"objective": LEARNT}, "objectives.0.loss.log_scale"),
-    "adapters": ({"model": {"lora": {"r": 4}}}, "lora_A"),
-    "two heads": ({"model": {"head": {**HEAD, "shared": False}}}, "weights.head.document.0.linear.weight"),
-    "head of a frozen backbone": ({"model": {"head": HEAD, "freeze": "backbone"}}, "weights.0.linear.weight"),
+
+
+def data(*sets: Path, **blocks: Any) -> dict[str, Any]:
+    return {"train": [{"source": str(one)} for one in sets], **blocks}
+
+
+def triplets(folder: Path, count: int = 48, seed: int = 0) -> dict[str, Any]:
+    return data(write_triplets(folder, count, seed))
+
+
+def several(folder: Path, strategy: str, datasets_per_batch: int = 1) -> dict[str, Any]:
+    mixing = {"strategy": strategy, "datasets_per_batch": datasets_per_batch}
+    return data(write_triplets(folder, 32, 0), write_triplets(folder, 20, 1), mixing=mixing)
+
+
+def repeated(folder: Path) -> dict[str, Any]:
+    """Rows of which many share their positive, so that batches without duplicates have to be looked for."""
+    rows = [(one[0], f"a {WORDS[i % 8 + 5]}") for i, one in enumerate(sentences(48))]
+    return data(write_csv(folder / "repeated.csv", ("anchor", "positive"), rows))
+
+
+def of_objective(name: str) -> Blocks:
+    return lambda folder, base: block_for(name, folder, base)
+
+
+RUNS: dict[str, Blocks] = {
+    **{f"objective {name}": of_objective(name) for name in OBJECTIVES},
+    "learnt scale": lambda f, b: {
+        "data": triplets(f),
+        "objective": {"name": "in_batch_negatives", "learnable_scale": True},
+    },
+    "head": lambda f, b: {"data": triplets(f), "model": {"base": str(b), "head": HEAD}},
+    "two heads": lambda f, b: {
+        "data": triplets(f),
+        "model": {"base": str(b), "head": {**HEAD, "shared": False}},
+    },
+    "lora": lambda f, b: {"data": triplets(f), "model": {"base": str(b), "lora": {"r": 4, "dropout": 0.2}}},
+    "frozen backbone": lambda f, b: {
+        "data": triplets(f),
+        "model": {"base": str(b), "head": HEAD, "freeze": "backbone"},
+    },
+    "frozen embeddings": lambda f, b: {
+        "data": triplets(f),
+        "model": {"base": str(b), "freeze": "embeddings"},
+    },
+    "mixed sets": lambda f, b: {"data": several(f, "proportional")},
+    "weighted sets": lambda f, b: {"data": several(f, "weighted")},
+    "sets in turns": lambda f, b: {"data": several(f, "round_robin")},
+    "sets that share batches": lambda f, b: {"data": several(f, "proportional", 2)},
+    "no duplicates": lambda f, b: {"data": repeated(f)},
+    "accumulation": lambda f, b: {
+        "data": triplets(f),
+        "train": {"per_device_train_batch_size": 4, "gradient_accumulation_steps": 2},
+    },
+    "gradient cache": lambda f, b: {"data": triplets(f), "engine": {"gradient_cache": 64}},
+    "packed": lambda f, b: {"data": triplets(f), "engine": {"packing": "packed"}},
+    "sorted": lambda f, b: {"data": triplets(f), "engine": {"packing": "sorted"}},
+    "padded": lambda f, b: {"data": triplets(f), "engine": {"packing": "padded"}},
+    "workers": lambda f, b: {"data": triplets(f), "train": {"dataloader_num_workers": 2}},
+    "checkpointed activations": lambda f, b: {"data": triplets(f), "train": {"gradient_checkpointing": True}},
+    "plateau schedule": lambda f, b: {
+        "data": {**triplets(f), "eval": [scored(f)]},
+        "train": {"lr_scheduler_type": "reduce_lr_on_plateau", "eval_strategy": "steps", "eval_steps": 2},
+    },
+    "other optimizer": lambda f, b: {
+        "data": triplets(f),
+        "train": {"optim": "sgd", "optim_args": "momentum=0.9"},
+    },
 }
-"""What has weights besides the backbone: the blocks that ask for it, and (part of) a name of theirs in a checkpoint."""
+"""What a run may consist of -> the blocks that ask for it."""
+FAST = (
+    "objective softmax",
+    "two heads",
+    "lora",
+    "frozen backbone",
+    "weighted sets",
+    "accumulation",
+    "gradient cache",
+)
+"""Those that a quick look should not do without."""
 
 
-def settings_for(kind: str, folder: Path, base: Path) -> RunConfig:
-    blocks, _ = OF_ITS_OWN[kind]
-    if kind == "classifier":
-        blocks = block_for("softmax", folder, base)
-    else:
-        blocks = {"data": {"train": [{"source": str(write_triplets(folder))}]}, **blocks}
-    model = {"base": str(base), **blocks.get("model", {})}
-    return config(folder, base, **{**blocks, "model": model}, train=EVERY_TWO_STEPS)
+def scored(folder: Path) -> dict[str, Any]:
+    return {"name": "pairs", "task": "sts", "source": str(write_scored(folder)), "score_range": [0, 5]}
 
 
-@pytest.mark.parametrize("kind", OF_ITS_OWN)
-def test_training_that_is_resumed_ends_as_if_never_interrupted(
+def settings_of(kind: str, folder: Path, base: Path) -> RunConfig:
+    blocks = RUNS[kind](folder, base)
+    no_eval = {} if blocks["data"].get("eval") else NO_EVAL
+    return config(folder, base, **{**blocks, "train": {**EVERY_TWO, **no_eval, **blocks.get("train", {})}})
+
+
+@pytest.mark.parametrize(
+    "kind", [kind if kind in FAST else pytest.param(kind, marks=pytest.mark.slow) for kind in RUNS]
+)
+def test_whatever_trains_a_run_that_was_killed_ends_with_the_same_bytes(
     kind: str, tmp_path: Path, tiny_model: Path
 ) -> None:
-    """sentence-transformers loses a classifier: its loss is no part of the model that a checkpoint holds."""
-    settings = settings_for(kind, tmp_path, tiny_model)
-    whole = trainer_of(settings)
-    whole.train()
-    steps = whole.state.global_step
-    checkpoint = Path(str(whole.args.output_dir)) / f"checkpoint-{steps - 2}"
-    resumed = trainer_of(settings)
-    resumed.train(resume_from_checkpoint=str(checkpoint))
-    assert resumed.state.global_step == steps
+    """Once within an epoch, and once behind its end."""
+    settings = settings_of(kind, tmp_path, tiny_model)
+    whole, _ = trained(settings)
+    steps = json.loads(whole.folder.report.read_text())["training"]["steps"]
+    boundary = steps // 2
+    expected = weights_of(whole.folder.model)
+    assert expected["model.safetensors"] != (tiny_model / "model.safetensors").read_bytes() or kind == (
+        "frozen backbone"
+    ), "it trained something"
 
-    expected, found = whole.siamese.state_dict(), resumed.siamese.state_dict()
-    assert [name for name in expected if not torch.equal(found[name], expected[name])] == []
-    of_its_own = next(name for name in expected if OF_ITS_OWN[kind][1] in name)
-    saved = load_file(checkpoint / "model.safetensors")[of_its_own]
-    begun = trainer_of(settings).siamese.state_dict()[of_its_own]
-    assert not torch.equal(saved, begun), "it had trained before the checkpoint"
-    assert not torch.equal(saved, expected[of_its_own]), "and went on after it"
+    interrupted = moved(settings, tmp_path / "killed")
+    with killed_in_step(4):
+        trained(interrupted)
+    assert not (tmp_path / "killed" / "model").exists()
+    with killed_in_step(boundary + boundary % 2 + 1):
+        _, lines = trained(interrupted)
+    resumed, lines = trained(interrupted)
+    assert any(line.startswith(f"resume     from step {boundary + boundary % 2},") for line in lines)
+    assert weights_of(resumed.folder.model) == expected
+    report = json.loads(resumed.folder.report.read_text())["training"]
+    assert report["resumed_from"] == [2, boundary + boundary % 2]
+
+
+def early_stopping(folder: Path, **train: Any) -> dict[str, Any]:
+    """A run that is evaluated every other step and stops before its end, with the best model of an earlier step."""
+    return {
+        "data": {**triplets(folder), "eval": [scored(folder)]},
+        "train": {
+            **EVERY_TWO,
+            "eval_strategy": "steps",
+            "eval_steps": 2,
+            "learning_rate": 0.02,
+            "early_stopping_patience": 2,
+            "num_train_epochs": 4,
+            **train,
+        },
+    }
+
+
+@pytest.mark.parametrize("limit", [1, 2, None])
+def test_early_stopping_and_the_best_model_are_taken_up(
+    limit: int | None, tmp_path: Path, tiny_model: Path
+) -> None:
+    settings = config(tmp_path, tiny_model, **early_stopping(tmp_path, save_total_limit=limit))
+    whole, _ = trained(settings)
+    report = json.loads(whole.folder.report.read_text())["training"]
+    last, best = report["steps"], report["best_step"]
+    assert last < 24, "it stopped early"
+    assert best == last - 4, "two evaluations without a better one"
+    expected = weights_of(whole.folder.model)
+
+    for killed in (last, last - 1):
+        folder = tmp_path / f"killed{killed}"
+        with killed_in_step(killed):
+            trained(moved(settings, folder))
+        resumed, _ = trained(moved(settings, folder))
+        found = json.loads(resumed.folder.report.read_text())["training"]
+        assert (found["steps"], found["best_step"]) == (last, best)
+        assert found["resumed_from"] == [last - 2]
+        assert weights_of(resumed.folder.model) == expected
+
+
+def test_a_run_that_had_stopped_early_trains_no_further(tmp_path: Path, tiny_model: Path) -> None:
+    """Killed behind its last checkpoint, before the model was written."""
+    settings = config(tmp_path, tiny_model, **early_stopping(tmp_path))
+    whole, _ = trained(settings)
+    expected, log = weights_of(whole.folder.model), whole.folder.log.read_text()
+    shutil.rmtree(whole.folder.model)
+    whole.folder.report.unlink()
+    with killed_in_any_step():
+        trained(settings)
+    assert weights_of(whole.folder.model) == expected
+    assert [line for line in log.splitlines() if "eval_" in line] == [
+        line for line in whole.folder.log.read_text().splitlines() if "eval_" in line
+    ]
+
+
+@pytest.mark.parametrize("evaluate", ["steps", "epoch"])
+def test_an_epochs_evaluation_is_in_its_checkpoint(evaluate: str, tmp_path: Path, tiny_model: Path) -> None:
+    """A save at the last step of an epoch waits for the evaluation at its end, which may find the best model."""
+    train = {
+        "num_train_epochs": 3,
+        "learning_rate": 0.02,
+        "save_strategy": evaluate,
+        "eval_strategy": evaluate,
+    }
+    if evaluate == "steps":
+        train |= {"save_steps": 3, "eval_steps": 3}
+    settings = config(tmp_path, tiny_model, train=train)
+    whole, _ = trained(settings)
+    for killed in (7, 13):
+        folder = tmp_path / f"killed{killed}"
+        with killed_in_step(killed):
+            trained(moved(settings, folder))
+        state = json.loads((folder / f"checkpoints/checkpoint-{killed - 1}/trainer_state.json").read_text())
+        assert state["best_metric"] is not None and state["log_history"][-1]["step"] == killed - 1
+        assert "eval_pairs_spearman_cosine" in state["log_history"][-1]
+        resumed, _ = trained(moved(settings, folder))
+        assert weights_of(resumed.folder.model) == weights_of(whole.folder.model)
+
+
+def test_the_log_and_the_report_count_on(tmp_path: Path, tiny_model: Path) -> None:
+    settings = config(tmp_path, tiny_model, train={**EVERY_TWO, "eval_strategy": "steps", "eval_steps": 2})
+    whole, _ = trained(settings)
+    folder = tmp_path / "killed"
+    with killed_in_step(6):
+        trained(moved(settings, folder))
+    with (folder / "log.jsonl").open("a") as log:
+        log.write('{"step": 5, "lo')  # what a process may leave that dies while it writes
+    resumed, _ = trained(moved(settings, folder))
+
+    def without_times(text: str) -> list[dict[str, Any]]:
+        entries = [json.loads(line) for line in text.splitlines()]
+        return [{k: v for k, v in one.items() if "train_" not in k} for one in entries]
+
+    assert without_times(resumed.folder.log.read_text()) == without_times(whole.folder.log.read_text())
+    one, other = (json.loads(run.folder.report.read_text())["training"] for run in (whole, resumed))
+    assert other["mean_loss"] == pytest.approx(one["mean_loss"], rel=1e-12)
+    assert other["rows_per_second"] * other["seconds"] == pytest.approx(96)
+    assert (one["resumed_from"], other["resumed_from"]) == ([], [4])
+
+
+def test_a_run_goes_on_after_its_folder_was_moved(tmp_path: Path, tiny_model: Path) -> None:
+    settings = config(tmp_path, tiny_model, **early_stopping(tmp_path))
+    whole, _ = trained(settings)
+    last = json.loads(whole.folder.report.read_text())["training"]["steps"]
+    with killed_in_step(last):
+        trained(moved(settings, tmp_path / "before"))
+    (tmp_path / "before").rename(tmp_path / "after")
+    resumed, _ = trained(moved(settings, tmp_path / "after"))
+    assert weights_of(resumed.folder.model) == weights_of(whole.folder.model)
+    assert not (tmp_path / "before").exists()
+
+
+def test_a_finished_run_has_nothing_left_to_train(tmp_path: Path, tiny_model: Path) -> None:
+    settings = config(tmp_path, tiny_model)
+    first, _ = trained(settings)
+    expected = weights_of(first.folder.model)
+    with killed_in_any_step():
+        again, lines = trained(settings)
+    assert "resume     from step 6," in "\n".join(lines)
+    assert weights_of(again.folder.model) == expected
+    assert again.comparison is not None and again.comparison.to_json() == first.comparison.to_json()  # type: ignore[union-attr]
+
+
+def test_a_longer_training_goes_on_from_the_end_of_a_shorter(tmp_path: Path, tiny_model: Path) -> None:
+    """With a constant learning rate nothing depends on how long it was going to be."""
+    train = {"lr_scheduler_type": "constant", "eval_strategy": "no", "save_strategy": "epoch"}
+    short = config(tmp_path, tiny_model, train={**train, "num_train_epochs": 1})
+    long = config(tmp_path, tiny_model, train={**train, "num_train_epochs": 2})
+    whole, _ = trained(moved(long, tmp_path / "whole"))
+    trained(short)
+    result, lines = trained(long, allow_changes=["train.num_train_epochs"])
+    assert "changed    train.num_train_epochs: 1 in checkpoint-6, 2 now" in lines
+    assert weights_of(result.folder.model) == weights_of(whole.folder.model)
+
+
+def test_a_changed_schedule_takes_effect(tmp_path: Path, tiny_model: Path) -> None:
+    """The learning rate of the first step is that of the new schedule, and so is the weight decay."""
+    train = {**EVERY_TWO, **NO_EVAL, "warmup_steps": 0}
+    before = config(tmp_path, tiny_model, train=train)
+    with killed_in_step(7):
+        trained(before)
+    changed = {"learning_rate": 5e-4, "weight_decay": 0.3, "num_train_epochs": 3}
+    after = config(tmp_path, tiny_model, train={**train, **changed})
+    result, _ = trained(after, allow_changes=[f"train.{name}" for name in changed])
+    log = [json.loads(line) for line in result.folder.log.read_text().splitlines()]
+    rates = {entry["step"]: entry["learning_rate"] for entry in log if "learning_rate" in entry}
+    assert rates[6] == pytest.approx(1e-3 * 7 / 12), "that of the first part"
+    assert [rates[step] for step in (7, 8, 18)] == pytest.approx([5e-4 * left / 18 for left in (12, 11, 1)])

@@ -1,11 +1,25 @@
-"""When a run may use a folder that is there already."""
+"""When a run may use a folder that is there already, and what it leaves alone."""
 
+import json
 from pathlib import Path
 
 import pytest
 
 from sbert_train.errors import ConfigError
+from sbert_train.training import checkpoints
 from sbert_train.training.run_folder import RunFolder
+
+
+def write_checkpoint(folder: RunFolder, step: int) -> Path:
+    checkpoints.begin_stage(folder.checkpoints, step)
+    (checkpoints.stage_of(folder.checkpoints, step) / "weights").write_text("1")
+    return checkpoints.seal(folder.checkpoints, step).path
+
+
+def save(stage: Path) -> None:
+    (stage / "2_Dense").mkdir(parents=True)
+    (stage / "model.safetensors").write_text("1")
+    (stage / "2_Dense" / "model.safetensors").write_text("2")
 
 
 @pytest.fixture
@@ -13,64 +27,129 @@ def folder(tmp_path: Path) -> RunFolder:
     """The folder of a finished run."""
     folder = RunFolder(tmp_path / "run")
     folder.begin("seed: 1\n")
-    folder.checkpoints.mkdir()
-    (folder.checkpoints / "checkpoint-1").mkdir()
+    write_checkpoint(folder, 1)
+    folder.save_model(save)
+    (folder.model / "README.md").write_text("card")
     folder.report.write_text("{}")
     return folder
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
 
 
 def test_a_new_or_empty_folder_may_be_used(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     for name in ("new", "empty"):
         folder = RunFolder(tmp_path / name)
-        folder.require_usable("", overwrite=False)
+        folder.require_ours()
         folder.begin("seed: 1\n")
         assert folder.config.read_text() == "seed: 1\n" and folder.environment.is_file()
 
 
-def test_a_finished_run_may_be_repeated_with_the_same_configuration_only(folder: RunFolder) -> None:
-    folder.require_usable("seed: 1\n", overwrite=False)
+def test_the_same_configuration_may_be_repeated_another_may_not(folder: RunFolder) -> None:
+    folder.require_replaceable("seed: 1\n")
     with pytest.raises(ConfigError, match=r"holds a run with another configuration; .* --overwrite"):
-        folder.require_usable("seed: 2\n", overwrite=False)
-    folder.require_usable("seed: 2\n", overwrite=True)
+        folder.require_replaceable("seed: 2\n")
 
 
 def test_a_run_that_ended_before_its_first_step_is_in_nobodys_way(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "run")
     folder.begin("seed: 1\n")
     folder.checkpoints.mkdir()
-    folder.require_usable("seed: 2\n", overwrite=False)
-    for file in (folder.log, folder.report, folder.checkpoints / "checkpoint-1", folder.model):
+    folder.require_replaceable("seed: 2\n")
+    for file in (folder.log, folder.report, folder.model):
         file.touch()
         with pytest.raises(ConfigError, match="holds a run with another configuration"):
-            folder.require_usable("seed: 2\n", overwrite=False)
+            folder.require_replaceable("seed: 2\n")
         file.unlink()
-
-
-def test_an_unfinished_run_is_not_thrown_away_unasked(folder: RunFolder) -> None:
-    folder.report.unlink()
-    with pytest.raises(ConfigError, match=r"checkpoints of an unfinished run; .* --overwrite"):
-        folder.require_usable("seed: 1\n", overwrite=False)
-    folder.require_usable("seed: 1\n", overwrite=True)
+    write_checkpoint(folder, 1)
+    with pytest.raises(ConfigError, match="holds a run with another configuration"):
+        folder.require_replaceable("seed: 2\n")
 
 
 def test_a_folder_of_something_else_is_never_used(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("years of work")
-    with pytest.raises(ConfigError, match="holds files that are not those of a run"):
-        RunFolder(tmp_path).require_usable("", overwrite=True)
+    (tmp_path / "config.yaml").write_text("seed: 1")
+    for environment in (None, "[]", "not JSON", '{"packages": {}}'):
+        if environment is not None:
+            (tmp_path / "environment.json").write_text(environment)
+        with pytest.raises(ConfigError, match="holds files that are not those of a run"):
+            RunFolder(tmp_path).require_ours()
     with pytest.raises(ConfigError, match="is a file; name a folder"):
-        RunFolder(tmp_path / "thesis.tex").require_usable("", overwrite=False)
+        RunFolder(tmp_path / "thesis.tex").require_ours()
+
+
+def test_what_a_killed_process_leaves_is_in_nobodys_way(tmp_path: Path) -> None:
+    for name in (".lock", ".environment.json.partial"):
+        (tmp_path / name).touch()
+    RunFolder(tmp_path).require_ours()
+    (tmp_path / ".bashrc").touch()
+    with pytest.raises(ConfigError, match="holds files that are not those of a run"):
+        RunFolder(tmp_path).require_ours()
 
 
 def test_beginning_removes_what_a_run_wrote_and_nothing_else(folder: RunFolder) -> None:
-    (folder.root / "notes.md").write_text("mine")
+    mine = [
+        folder.root / "notes.md",
+        folder.checkpoints / "checkpoint-1" / "why.txt",
+        folder.checkpoints / "checkpoint-1.bak" / "weights",
+        folder.checkpoints / "checkpoint-7" / "not-ours",
+        folder.checkpoints / ".partial-checkpoint-x" / "weights",
+        folder.model / "2_Dense" / "mine.txt",
+    ]
+    (folder.checkpoints / ".partial-checkpoint-3").mkdir()
+    for file in mine:
+        file.parent.mkdir(exist_ok=True)
+        file.write_text("mine")
     folder.begin("seed: 2\n")
-    assert sorted(path.name for path in folder.root.iterdir()) == [
+    assert folder.config.read_text() == "seed: 2\n"
+    assert names(folder.root) == [
+        ".model-files.json",
+        "checkpoints",
         "config.yaml",
         "environment.json",
+        "model.before-1",
         "notes.md",
     ]
-    assert folder.config.read_text() == "seed: 2\n"
+    assert all(file.read_text() == "mine" for file in mine[:-1])
+    assert (folder.root / "model.before-1" / "2_Dense" / "mine.txt").read_text() == "mine"
+    assert names(folder.checkpoints / "checkpoint-1") == ["why.txt"]
+    assert not (folder.checkpoints / ".partial-checkpoint-3").exists()
+
+
+def test_a_model_replaces_that_of_an_earlier_run(folder: RunFolder) -> None:
+    folder.save_model(save)
+    assert names(folder.root)[-1] == "report.json" and names(folder.model) == ["2_Dense", "model.safetensors"]
+    (folder.model / "mine").touch()
+    folder.save_model(save)
+    folder.save_model(save)
+    assert [name for name in names(folder.root) if "model" in name] == [
+        ".model-files.json",
+        "model",
+        "model.before-1",
+    ]
+
+
+def test_a_model_is_there_whole_or_not_at_all(folder: RunFolder) -> None:
+    def fail(stage: Path) -> None:
+        save(stage)
+        (stage / "model.safetensors").write_text("half")
+        raise OSError("no room")
+
+    with pytest.raises(OSError, match="no room"):
+        folder.save_model(fail)
+    assert (folder.model / "model.safetensors").read_text() == "1" and names(folder.root)[
+        0
+    ] != ".model.partial"
+
+
+def test_a_run_that_goes_on_forgets_what_it_logged_after_its_checkpoint(folder: RunFolder) -> None:
+    lines = [json.dumps({"step": step, "loss": 1.0}) for step in (1, 2, 2, 3)]
+    folder.log.write_text("\n".join([*lines, '{"step": 2, "lo']))
+    folder.go_on("seed: 1\n", 2)
+    assert folder.log.read_text().splitlines() == lines[:3]
+    assert folder.report.exists() and folder.model.exists(), "until there are others"
 
 
 def test_a_folder_that_cannot_be_made_is_told_before_the_run(tmp_path: Path) -> None:
@@ -78,6 +157,6 @@ def test_a_folder_that_cannot_be_made_is_told_before_the_run(tmp_path: Path) -> 
     with pytest.raises(
         ConfigError, match=r"output_dir: .*pairs.csv/run cannot be made, as .*pairs.csv is a file"
     ):
-        RunFolder(tmp_path / "pairs.csv" / "run").require_usable("", overwrite=False)
-    RunFolder(tmp_path / "a" / "b").require_usable("", overwrite=False)
+        RunFolder(tmp_path / "pairs.csv" / "run").require_ours()
+    RunFolder(tmp_path / "a" / "b").require_ours()
     assert not (tmp_path / "a").exists(), "a check makes nothing"

@@ -1,0 +1,95 @@
+"""When a run is saved besides as `train` says: now and then, and when it is told to stop."""
+
+import signal
+import time
+
+import torch
+import torch.distributed
+from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+from transformers.trainer_utils import SaveStrategy
+
+from sbert_train.errors import Interrupted
+from sbert_train.training.progress import Progress
+from sbert_train.training.signals import NAMES, StopSignals
+
+SECONDS = 15 * 60.0
+"""What an interruption may cost, whatever save_strategy says, unless it says `no`."""
+_GO_ON, _SAVE, _STOP = range(3)
+
+
+class SavePoints(TrainerCallback):
+    """Saves at the end of a step where that is due, and leaves the run where it was told to stop.
+
+    The last step of an epoch is saved when its epoch has ended: an evaluation may come between, and what it finds (the
+    best model, a reason to stop early) would be missing from a checkpoint of before.
+    """
+
+    def __init__(
+        self, progress: Progress, signals: StopSignals | None = None, seconds: float = SECONDS
+    ) -> None:
+        """Prepare.
+
+        Args:
+            progress: that of the run; `stopped_early` is kept up to date in it.
+            signals: tells whether the run was told to stop.
+            seconds: from one checkpoint to the next at most.
+        """
+        self._progress = progress
+        self._signals = signals or StopSignals()
+        self._seconds = seconds
+        self._saved_at = 0.0
+        self._owed = False
+
+    def on_train_begin(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: object
+    ) -> None:
+        """Read anew how often to log, evaluate and save: a checkpoint brings what was asked for when it was written."""
+        state.compute_steps(args, state.max_steps)
+        self._saved_at = time.monotonic()
+
+    def on_step_end(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: object
+    ) -> None:
+        """Save if it is time, but for the last step of an epoch."""
+        if self._next(args) > _GO_ON:
+            control.should_save = True
+        # The epoch is its number plus the share that is done, which is exactly 1 after the last step.
+        if control.should_save and (control.should_training_stop or float(state.epoch or 0).is_integer()):
+            control.should_save, self._owed = False, True
+
+    def on_epoch_end(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: object
+    ) -> None:
+        """Save what its last step left to do."""
+        if self._progress.stopped_early:  # it went on from there: nothing was trained, nothing is new
+            control.should_log = control.should_evaluate = control.should_save = False
+        elif self._owed:
+            control.should_save, self._owed = True, False
+
+    def on_save(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: object
+    ) -> None:
+        """Leave, now that nothing is lost by it."""
+        self._saved_at = time.monotonic()
+        if self._agreed(args, _GO_ON if self._signals.requested is None else _STOP) == _STOP:
+            number = signal.Signals(
+                self._signals.requested or signal.SIGTERM
+            )  # maybe another process was told
+            raise Interrupted(
+                number,
+                f"stopped by {NAMES[number]} after step {state.global_step} of {state.max_steps}, which is saved in "
+                f"{args.output_dir}/checkpoint-{state.global_step}",
+            )
+
+    def _next(self, args: TrainingArguments) -> int:
+        due = args.save_strategy != SaveStrategy.NO and time.monotonic() - self._saved_at >= self._seconds
+        wanted = _GO_ON if self._signals.requested is None else _STOP
+        return self._agreed(args, max(wanted, _SAVE if due else _GO_ON))
+
+    def _agreed(self, args: TrainingArguments, wanted: int) -> int:
+        """The most that any process wants: all of them must save, and leave, at the same step."""
+        if args.world_size == 1:
+            return wanted
+        most = torch.tensor(wanted, device=args.device)
+        torch.distributed.all_reduce(most, op=torch.distributed.ReduceOp.MAX)
+        return int(most)
