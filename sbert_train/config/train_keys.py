@@ -54,6 +54,7 @@ RESERVED: Mapping[str, str] = {
     "do_predict": _FIT,
     "resume_from_checkpoint": "pass --resume to `sbert-train fit`",
     "restore_callback_states_from_checkpoint": "a run that goes on takes all of them up",
+    "save_only_model": "a run could not go on from its checkpoints; save_total_limit says how many are kept",
     "enable_jit_checkpoint": "a run that is told to stop is saved",
     "logging_nan_inf_filter": "a loss that is not a finite number ends the run",
     "ignore_data_skip": "a resumed run would see other rows",

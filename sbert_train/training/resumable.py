@@ -62,10 +62,16 @@ class ResumableTrainer(Trainer):
         return self.progress.seconds + (0.0 if self._began is None else time.monotonic() - self._began)
 
     def train(self, *args: Any, **kwargs: Any) -> Any:
-        """Trainer's, by the clock."""
+        """Trainer's, by the clock.
+
+        Raises:
+            TrainingError: training diverged, or the best model is not there to end with.
+        """
         self._began = time.monotonic()
         trained = super().train(*args, **kwargs)
         self.progress.seconds, self._began = self.seconds, None
+        if self.args.load_best_model_at_end and self.state.best_global_step and self._best is None:
+            raise self._no_best("it is gone")  # Trainer would end with the last model, and not say so
         return trained
 
     def get_batch_samples(self, *args: Any, **kwargs: Any) -> Any:
@@ -128,10 +134,9 @@ class ResumableTrainer(Trainer):
             checkpoints.rotate(folder, newest=step, limit=self._keep, best=self.state.best_global_step)
 
     def _write(self, stage: Path) -> None:
-        if not self.args.save_only_model:
-            self._save_optimizer_and_scheduler(str(stage))
-            self._save_scaler(str(stage))
-            self._save_rng_state(str(stage))
+        self._save_optimizer_and_scheduler(str(stage))
+        self._save_scaler(str(stage))
+        self._save_rng_state(str(stage))
         if not self.is_world_process_zero():
             return
         safetensors.torch.save_file(self.model.state_dict(), stage / WEIGHTS_FILE)
@@ -153,9 +158,7 @@ class ResumableTrainer(Trainer):
         """About what the disk must have room for: the checkpoints that are kept and one that is being written, beside
         those that are there. Of each weight that trains there are two numbers more, as Adam keeps them."""
         weights = sum(int(tensor.nbytes) for tensor in self.model.state_dict().values())
-        one = weights
-        if not self.args.save_only_model:
-            one += sum(8 * weight.numel() for weight in self.model.parameters() if weight.requires_grad)
+        one = weights + sum(8 * weight.numel() for weight in self.model.parameters() if weight.requires_grad)
         there = checkpoints.size_of(checkpoints.list_checkpoints(self._folder))
         return max(one, (max(2, self._keep or 2) + 1) * one - there) + weights
 
@@ -208,9 +211,17 @@ class ResumableTrainer(Trainer):
         return found
 
     def _find_best(self) -> None:
-        best = self._folder / f"checkpoint-{self.state.best_global_step}"
-        self.state.best_model_checkpoint = (
-            str(best) if self.state.best_global_step and best.is_dir() else None
+        self.state.best_model_checkpoint = None if self._best is None else str(self._best.path)
+
+    @property
+    def _best(self) -> Checkpoint | None:
+        step = self.state.best_global_step
+        return checkpoints.checkpoint_at(self._folder / f"checkpoint-{step}") if step else None
+
+    def _no_best(self, wrong: str) -> TrainingError:
+        return TrainingError(
+            f"the best model is that of step {self.state.best_global_step}, whose checkpoint is damaged: {wrong}; the "
+            "same command goes on from the newest one whose best model is whole"
         )
 
     def _load_best_model(self) -> None:
@@ -219,11 +230,8 @@ class ResumableTrainer(Trainer):
         Raises:
             TrainingError: it is damaged.
         """
-        best = checkpoints.checkpoint_at(Path(str(self.state.best_model_checkpoint)))
+        best = self._best
         wrong = "it is gone" if best is None else checkpoints.damage(best)
         if best is None or wrong:
-            raise TrainingError(
-                f"the best model is that of step {self.state.best_global_step}, whose checkpoint is damaged: {wrong}; "
-                "the same command goes on from the newest one whose best model is whole"
-            )
+            raise self._no_best(str(wrong))
         self._load_weights(best.path)

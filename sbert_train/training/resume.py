@@ -129,8 +129,6 @@ def _wrong_with(checkpoint: Checkpoint, needs_best: bool) -> str | None:
     wrong = damage(checkpoint)
     if wrong is not None:
         return wrong
-    if not (checkpoint.path / "optimizer.pt").exists():
-        return "it holds the weights only (train.save_only_model)"
     best = checkpoint.read_json("trainer_state.json")["best_global_step"]
     if not needs_best or not best or best == checkpoint.step:
         return None

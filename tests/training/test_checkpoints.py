@@ -1,0 +1,134 @@
+"""A checkpoint is known to be whole, or known not to be."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from sbert_train.training import checkpoints
+from sbert_train.training.checkpoints import Checkpoint, damage, list_checkpoints
+
+
+def write(folder: Path, step: int, content: str = "weights") -> Checkpoint:
+    checkpoints.begin_stage(folder, step)
+    stage = checkpoints.stage_of(folder, step)
+    (stage / "model.safetensors").write_text(content)
+    (stage / "optimizer.pt").write_text("state")
+    return checkpoints.seal(folder, step)
+
+
+def steps(folder: Path) -> list[int]:
+    return [one.step for one in list_checkpoints(folder)]
+
+
+def test_a_checkpoint_is_absent_until_it_is_whole(tmp_path: Path) -> None:
+    checkpoints.begin_stage(tmp_path, 3)
+    (checkpoints.stage_of(tmp_path, 3) / "model.safetensors").write_text("weights")
+    assert steps(tmp_path) == [] and not list(tmp_path.glob("checkpoint-*"))
+    one = checkpoints.seal(tmp_path, 3)
+    assert steps(tmp_path) == [3] and damage(one) is None
+    assert [path.name for path in tmp_path.iterdir()] == ["checkpoint-3"]
+    assert json.loads((one.path / "manifest.json").read_text())["files"]["model.safetensors"]["size"] == 7
+
+
+def flip(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[3] ^= 1
+    path.write_bytes(content)
+
+
+def point_elsewhere(folder: Path) -> None:
+    file = folder / "optimizer.pt"
+    file.rename(folder.parent / "elsewhere")
+    file.symlink_to(folder.parent / "elsewhere")
+
+
+def list_a_path(folder: Path) -> None:
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest["files"]["../secret"] = manifest["files"].pop("optimizer.pt")
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    (folder.parent / "secret").write_text("state")
+
+
+DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
+    "a flipped bit": (
+        lambda f: flip(f / "model.safetensors"),
+        "the content of model.safetensors has changed",
+    ),
+    "a file cut short": (lambda f: (f / "optimizer.pt").write_text("st"), "optimizer.pt has 2 bytes of 5"),
+    "a missing file": (lambda f: (f / "optimizer.pt").unlink(), "optimizer.pt is missing"),
+    "no manifest": (lambda f: (f / "manifest.json").unlink(), "manifest.json is missing or cannot be read"),
+    "half a manifest": (lambda f: (f / "manifest.json").write_text('{"step": 3, "fi'), "cannot be read"),
+    "a manifest of something else": (lambda f: (f / "manifest.json").write_text("[]"), "cannot be read"),
+    "another step": (lambda f: f.rename(f.with_name("checkpoint-4")), "its manifest is that of step 3"),
+    "a file that lies elsewhere": (point_elsewhere, "optimizer.pt is missing"),
+    "a path out of the folder": (list_a_path, "../secret is missing"),
+}
+
+
+@pytest.mark.parametrize("kind", DAMAGES)
+def test_damage_is_named(kind: str, tmp_path: Path) -> None:
+    one = write(tmp_path, 3)
+    assert damage(one) is None
+    do, words = DAMAGES[kind]
+    do(one.path)
+    (found,) = list_checkpoints(tmp_path)
+    assert words in (damage(found) or "")
+
+
+def test_a_checkpoint_takes_the_place_of_one_of_the_same_step(tmp_path: Path) -> None:
+    write(tmp_path, 3, "before")
+    one = write(tmp_path, 3, "after")
+    assert damage(one) is None and (one.path / "model.safetensors").read_text() == "after"
+    assert [path.name for path in tmp_path.iterdir()] == ["checkpoint-3"]
+
+
+@pytest.mark.parametrize(
+    ("limit", "best", "kept"),
+    [
+        (None, None, [1, 2, 3, 10]),
+        (1, None, [3, 10]),
+        (1, 1, [1, 3, 10]),
+        (2, None, [2, 3, 10]),
+        (2, 1, [1, 3, 10]),
+        (2, 3, [2, 3, 10]),
+        (3, 2, [1, 2, 3, 10]),
+    ],
+)
+def test_the_oldest_go_but_never_the_newest_nor_the_best(
+    limit: int | None, best: int | None, kept: list[int], tmp_path: Path
+) -> None:
+    """What bears a later step was passed over as damaged: it does not count, and stays for its owner to look at."""
+    for step in (10, 1, 2, 3):
+        write(tmp_path, step)
+    checkpoints.rotate(tmp_path, newest=3, limit=limit, best=best)
+    assert steps(tmp_path) == kept
+
+
+def test_what_is_not_ours_is_never_removed(tmp_path: Path) -> None:
+    mine = [
+        tmp_path / "checkpoint-1" / "photo.jpg",
+        tmp_path / "checkpoint-2-keep" / "weights",
+        tmp_path / ".partial-checkpoint-mine" / "weights",
+        tmp_path / "checkpoint-3" / "notes.md",
+    ]
+    write(tmp_path, 3)
+    write(tmp_path, 4)
+    for file in mine:
+        file.parent.mkdir(exist_ok=True)
+        file.write_text("mine")
+    target = write(tmp_path / "other", 2).path
+    (tmp_path / "checkpoint-2").symlink_to(target)
+    checkpoints.rotate(tmp_path, newest=4, limit=1, best=None)
+    checkpoints.clean_up(tmp_path)
+    assert all(file.read_text() == "mine" for file in mine)
+    assert [path.name for path in (tmp_path / "checkpoint-3").iterdir()] == ["notes.md"]
+    assert (target / "manifest.json").exists(), "a link is none of ours"
+
+
+def test_what_a_killed_process_left_goes_with_the_next_checkpoint(tmp_path: Path) -> None:
+    checkpoints.begin_stage(tmp_path, 3)
+    (tmp_path / ".replaced-checkpoint-2").mkdir()
+    write(tmp_path, 4)
+    assert [path.name for path in tmp_path.iterdir()] == ["checkpoint-4"]
