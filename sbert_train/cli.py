@@ -45,7 +45,7 @@ def main() -> None:
         print(f"sbert-train: {error}", file=sys.stderr)
         sys.exit(2)
     except Interrupted as stopped:
-        print(f"sbert-train: {stopped}; the same command goes on from the newest checkpoint", file=sys.stderr)
+        print(f"sbert-train: {stopped}; the same command goes on from there", file=sys.stderr)
         sys.exit(128 + stopped.signal)
 
 

@@ -15,7 +15,13 @@ from sbert_train.errors import TrainingError
 from sbert_train.training.checkpoints import list_checkpoints, size_of
 
 _NO_MEMORY = ("can't allocate memory", "not enough memory", "out of memory", "Cannot allocate memory")
-_NO_WRITE = ("PytorchStreamWriter failed", "enforce fail at inline_container", "No space left", "I/O error")
+_NO_WRITE = (
+    "PytorchStreamWriter failed",
+    "enforce fail at inline_container",
+    "No space left",
+    "I/O error",
+    "iostream error",
+)
 _DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO)
 ROOM_TO_SPARE = 1.05
 

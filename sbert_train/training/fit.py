@@ -83,8 +83,11 @@ def fit(
     with signals.watching(), locked(folder.root) if first else nullcontext():
         start = Start(resume, overwrite, strict, tuple(allow_changes))
         run = _Run(config, args, folder, start, signals, stopwatch, say if first else _silently)
-        with full_disk_told(folder.root):
-            return run.go()
+        try:
+            with full_disk_told(folder.root):
+                return run.go()
+        finally:
+            folder.remove_empty()
 
 
 @dataclass(frozen=True)

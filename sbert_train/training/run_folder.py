@@ -139,10 +139,14 @@ class RunFolder:
         for checkpoint in list_checkpoints(self.checkpoints):
             remove(checkpoint)
         clean_up(self.checkpoints)
-        with suppress(OSError):  # it is not there, or holds what no run wrote
-            self.checkpoints.rmdir()
+        self.remove_empty()
         self._put_model_away()
         self._describe(config_text)
+
+    def remove_empty(self) -> None:
+        """Remove the folder of checkpoints, which Trainer makes early, unless it holds something."""
+        with suppress(OSError):
+            self.checkpoints.rmdir()
 
     def take_over(self, chosen: Checkpoint) -> Checkpoint:
         """A copy here of a checkpoint of another run, and of the best one that belongs to it."""

@@ -10,6 +10,9 @@ import pytest
 from sbert_train.config import RunConfig
 from sbert_train.training.fit import FitResult, fit
 from sbert_train.training.trainer import SentenceTrainer
+from tests.training.runs import write_scored, write_triplets
+
+EVERY_TWO: dict[str, Any] = {"num_train_epochs": 2, "save_strategy": "steps", "save_steps": 2}
 
 
 class Killed(BaseException):
@@ -60,3 +63,24 @@ def weights_of(model: Path) -> dict[str, bytes]:
 def moved(config: RunConfig, folder: Path) -> RunConfig:
     """The same run in another folder."""
     return RunConfig.model_validate(config.model_dump() | {"output_dir": str(folder)})
+
+
+def scored(folder: Path) -> dict[str, Any]:
+    """An eval set of pairs with scores."""
+    return {"name": "pairs", "task": "sts", "source": str(write_scored(folder)), "score_range": [0, 5]}
+
+
+def stopping_early(folder: Path, **train: Any) -> dict[str, Any]:
+    """The blocks of a run that is evaluated every other step and stops early, with the best model of four steps ago."""
+    return {
+        "data": {"train": [{"source": str(write_triplets(folder))}], "eval": [scored(folder)]},
+        "train": {
+            **EVERY_TWO,
+            "eval_strategy": "steps",
+            "eval_steps": 2,
+            "learning_rate": 0.02,
+            "early_stopping_patience": 2,
+            "num_train_epochs": 4,
+            **train,
+        },
+    }

@@ -11,14 +11,22 @@ import pytest
 from sbert_train.config import RunConfig
 from sbert_train.objectives.registry import OBJECTIVES
 from tests.tiny import WORDS
-from tests.training.interruptions import killed_in_any_step, killed_in_step, moved, trained, weights_of
+from tests.training.interruptions import (
+    EVERY_TWO,
+    killed_in_any_step,
+    killed_in_step,
+    moved,
+    scored,
+    stopping_early,
+    trained,
+    weights_of,
+)
 from tests.training.objective_runs import block_for
-from tests.training.runs import config, sentences, write_csv, write_scored, write_triplets
+from tests.training.runs import config, sentences, write_csv, write_triplets
 
 Blocks = Callable[[Path, Path], dict[str, Any]]
 
 NO_EVAL: dict[str, Any] = {"eval_strategy": "no", "load_best_model_at_end": False}
-EVERY_TWO: dict[str, Any] = {"num_train_epochs": 2, "save_strategy": "steps", "save_steps": 2}
 HEAD = {"dim": 16, "dropout": 0.1}
 
 
@@ -102,10 +110,6 @@ FAST = (
 """Those that a quick look should not do without."""
 
 
-def scored(folder: Path) -> dict[str, Any]:
-    return {"name": "pairs", "task": "sts", "source": str(write_scored(folder)), "score_range": [0, 5]}
-
-
 def settings_of(kind: str, folder: Path, base: Path) -> RunConfig:
     blocks = RUNS[kind](folder, base)
     no_eval = {} if blocks["data"].get("eval") else NO_EVAL
@@ -141,27 +145,11 @@ def test_whatever_trains_a_run_that_was_killed_ends_with_the_same_bytes(
     assert report["resumed_from"] == [2, boundary + boundary % 2]
 
 
-def early_stopping(folder: Path, **train: Any) -> dict[str, Any]:
-    """A run that is evaluated every other step and stops before its end, with the best model of an earlier step."""
-    return {
-        "data": {**triplets(folder), "eval": [scored(folder)]},
-        "train": {
-            **EVERY_TWO,
-            "eval_strategy": "steps",
-            "eval_steps": 2,
-            "learning_rate": 0.02,
-            "early_stopping_patience": 2,
-            "num_train_epochs": 4,
-            **train,
-        },
-    }
-
-
 @pytest.mark.parametrize("limit", [1, 2, None])
 def test_early_stopping_and_the_best_model_are_taken_up(
     limit: int | None, tmp_path: Path, tiny_model: Path
 ) -> None:
-    settings = config(tmp_path, tiny_model, **early_stopping(tmp_path, save_total_limit=limit))
+    settings = config(tmp_path, tiny_model, **stopping_early(tmp_path, save_total_limit=limit))
     whole, _ = trained(settings)
     report = json.loads(whole.folder.report.read_text())["training"]
     last, best = report["steps"], report["best_step"]
@@ -182,7 +170,7 @@ def test_early_stopping_and_the_best_model_are_taken_up(
 
 def test_a_run_that_had_stopped_early_trains_no_further(tmp_path: Path, tiny_model: Path) -> None:
     """Killed behind its last checkpoint, before the model was written."""
-    settings = config(tmp_path, tiny_model, **early_stopping(tmp_path))
+    settings = config(tmp_path, tiny_model, **stopping_early(tmp_path))
     whole, _ = trained(settings)
     expected, log = weights_of(whole.folder.model), whole.folder.log.read_text()
     shutil.rmtree(whole.folder.model)
@@ -241,7 +229,7 @@ def test_the_log_and_the_report_count_on(tmp_path: Path, tiny_model: Path) -> No
 
 
 def test_a_run_goes_on_after_its_folder_was_moved(tmp_path: Path, tiny_model: Path) -> None:
-    settings = config(tmp_path, tiny_model, **early_stopping(tmp_path))
+    settings = config(tmp_path, tiny_model, **stopping_early(tmp_path))
     whole, _ = trained(settings)
     last = json.loads(whole.folder.report.read_text())["training"]["steps"]
     with killed_in_step(last):

@@ -1,0 +1,210 @@
+"""A run that is told to stop ends where nothing is lost, and says how to go on."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sbert_train.config import dump_config
+from sbert_train.errors import Interrupted
+from sbert_train.training import fit as fit_module
+from sbert_train.training.save_points import SavePoints
+from sbert_train.training.signals import StopSignals
+from sbert_train.training.trainer import SentenceTrainer
+from tests.training.interruptions import EVERY_TWO, moved, trained, weights_of
+from tests.training.runs import config
+
+EACH_EPOCH: dict[str, Any] = {"num_train_epochs": 3, "learning_rate": 0.01}
+NEVER: dict[str, Any] = {"num_train_epochs": 3, "save_strategy": "no", "eval_strategy": "no"}
+
+
+@contextmanager
+def in_step(number: int, do: Callable[[], object]) -> Iterator[None]:
+    """Something happens while a step is computed."""
+    inner = SentenceTrainer.training_step
+
+    def training_step(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if self.state.global_step == number - 1:
+            do()
+        return inner(self, *args, **kwargs)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SentenceTrainer, "training_step", training_step)
+        yield
+
+
+def told(*numbers: int) -> Callable[[], None]:
+    """What tells this process to stop."""
+
+    def tell() -> None:
+        for number in numbers:
+            os.kill(os.getpid(), number)
+
+    return tell
+
+
+@pytest.mark.parametrize(
+    ("train", "step"),
+    [(EACH_EPOCH, 4), (EACH_EPOCH, 6), (NEVER, 4), ({**EVERY_TWO, "eval_strategy": "no"}, 4)],
+    ids=[
+        "within an epoch",
+        "at the end of an epoch",
+        "where nothing is saved else",
+        "where it is saved anyway",
+    ],
+)
+def test_a_run_that_is_told_to_stop_is_saved_at_the_end_of_the_step(
+    train: dict[str, Any], step: int, tmp_path: Path, tiny_model: Path
+) -> None:
+    settings = config(tmp_path, tiny_model, train=train)
+    whole, _ = trained(settings)
+    stopped = moved(settings, tmp_path / "stopped")
+    with in_step(step, told(signal.SIGTERM)), pytest.raises(Interrupted) as caught:
+        trained(stopped)
+    assert caught.value.signal == 15
+    saved = tmp_path / "stopped" / "checkpoints" / f"checkpoint-{step}"
+    steps = json.loads(whole.folder.report.read_text())["training"]["steps"]
+    assert str(caught.value) == f"stopped by SIGTERM after step {step} of {steps}, which is saved in {saved}"
+    assert saved.is_dir() and not (tmp_path / "stopped" / "model").exists()
+    result, _ = trained(stopped)
+    assert weights_of(result.folder.model) == weights_of(whole.folder.model)
+    assert json.loads(result.folder.report.read_text())["training"]["resumed_from"] == [step]
+
+
+def test_where_only_the_best_is_saved_a_stop_waits_for_a_step_that_can_be(
+    tmp_path: Path, tiny_model: Path
+) -> None:
+    train = {**EACH_EPOCH, "save_strategy": "best", "eval_strategy": "steps", "eval_steps": 3}
+    settings = config(tmp_path, tiny_model, train=train)
+    whole, _ = trained(settings)
+    stopped = moved(settings, tmp_path / "stopped")
+    with (
+        in_step(6, told(signal.SIGINT)),
+        pytest.raises(Interrupted, match=r"stopped by Ctrl-C after step [67] of 18"),
+    ):
+        trained(stopped)
+    result, _ = trained(stopped)
+    assert weights_of(result.folder.model) == weights_of(whole.folder.model)
+
+
+def test_a_second_signal_is_not_waited_for(
+    tmp_path: Path, tiny_model: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    settings = config(tmp_path, tiny_model, train=EACH_EPOCH)
+    twice = told(signal.SIGINT, signal.SIGINT)
+    with in_step(4, twice), pytest.raises(Interrupted, match=r"^stopped by Ctrl-C$") as caught:
+        trained(settings)
+    assert caught.value.signal == 2
+    assert (
+        "Ctrl-C: the run stops at the end of this step; a second one stops it at once"
+        in capfd.readouterr().err
+    )
+    assert not (tmp_path / "run" / "checkpoints" / "checkpoint-4").exists()
+
+
+@pytest.mark.parametrize("where", ["load_parts", "write_report"])
+def test_before_and_after_training_a_run_stops_at_once(
+    where: str, tmp_path: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = config(tmp_path, tiny_model)
+    inner = getattr(fit_module, where)
+
+    def stopping(*args: Any, **kwargs: Any) -> Any:
+        told(signal.SIGTERM)()
+        return inner(*args, **kwargs)
+
+    with monkeypatch.context() as patch, pytest.raises(Interrupted, match=r"^stopped by SIGTERM$"):
+        patch.setattr(fit_module, where, stopping)
+        trained(settings)
+    assert (tmp_path / "run").exists() == (where == "write_report")
+    result, lines = trained(settings)
+    assert result.folder.report.exists()
+    assert any(line.startswith("resume     from step 6") for line in lines) == (where == "write_report")
+
+
+def test_signals_are_handled_as_before_when_the_run_is_over(tmp_path: Path, tiny_model: Path) -> None:
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    with in_step(2, told(signal.SIGINT)), pytest.raises(Interrupted):
+        trained(config(tmp_path, tiny_model))
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
+
+
+def test_in_a_thread_signals_are_left_to_others() -> None:
+    found: list[Any] = []
+
+    def look() -> None:
+        with StopSignals().watching():
+            found.append(signal.getsignal(signal.SIGTERM))
+
+    before = signal.getsignal(signal.SIGTERM)
+    thread = threading.Thread(target=look)
+    thread.start()
+    thread.join()
+    assert found == [before]
+
+
+def test_a_forked_worker_ends_by_sigterm_and_leaves_ctrl_c_to_the_run() -> None:
+    reading, writing = os.pipe()
+    with StopSignals().watching():
+        child = os.fork()
+        if not child:
+            os.kill(os.getpid(), signal.SIGINT)
+            os.write(writing, b"still here")
+            signal.pause()
+        assert os.read(reading, 20) == b"still here"
+        os.kill(child, signal.SIGTERM)
+        _, status = os.waitpid(child, 0)
+    assert os.WTERMSIG(status) == signal.SIGTERM
+
+
+def test_a_long_epoch_is_saved_now_and_then(
+    tmp_path: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every step here, as no time at all may pass; and not where nothing is to be saved."""
+    for folder, strategy, expected in (("a", "epoch", [1, 2, 3, 4, 5, 6]), ("b", "no", [])):
+        (tmp_path / folder).mkdir()
+        train = {"save_strategy": strategy, "eval_strategy": "no", "save_total_limit": 50}
+        settings = config(tmp_path / folder, tiny_model, train=train)
+        with monkeypatch.context() as patch:
+            patch.setattr(
+                fit_module, "SavePoints", lambda progress, signals: SavePoints(progress, signals, 0.0)
+            )
+            trained(settings)
+        found = (tmp_path / folder / "run" / "checkpoints").glob("checkpoint-*")
+        assert sorted(int(path.name.rpartition("-")[2]) for path in found) == expected
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_the_command_says_how_to_go_on_and_does(
+    number: int, code: int, tmp_path: Path, tiny_model: Path
+) -> None:
+    train = {"num_train_epochs": 60, "save_strategy": "no", "eval_strategy": "no"}
+    settings = config(tmp_path, tiny_model, train=train)
+    file = tmp_path / "run.yaml"
+    file.write_text(dump_config(settings))
+    command = [sys.executable, "-m", "sbert_train", "fit", "--config", str(file)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if line.startswith("step 5/"):
+                process.send_signal(number)
+                break
+        rest = process.stderr.read()
+        assert process.wait() == code
+    last = rest.splitlines()[-1]
+    assert "Traceback" not in rest
+    assert last.startswith(f"sbert-train: stopped by {'SIGTERM' if code == 143 else 'Ctrl-C'} after step ")
+    assert last.endswith("the same command goes on from there")
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "resume     from step " in done.stdout
+    whole, _ = trained(moved(settings, tmp_path / "whole"))
+    assert weights_of(tmp_path / "run" / "model") == weights_of(whole.folder.model)
