@@ -68,7 +68,7 @@ def load_training_data(
         )
     loaded = tuple(load(one) for one in config.data.train)
     specs = [objectives.spec_of(number) for number in range(len(loaded))]
-    used = [_used_roles(one, spec) for one, spec in zip(loaded, specs, strict=True)]
+    used = [used_roles(one, spec) for one, spec in zip(loaded, specs, strict=True)]
     if isinstance(encoder.head, TwoHeads):
         require_both_sides({role for texts in used for role in texts.column_names})
     references = References(encoder)
@@ -112,7 +112,7 @@ def load_training_data(
     return TrainingData(loaded, MixedRows(rows), batches, unused, _classes(loaded, objectives))
 
 
-def _used_roles(one: LoadedSet, spec: ObjectiveSpec) -> datasets.Dataset:
+def used_roles(one: LoadedSet, spec: ObjectiveSpec) -> datasets.Dataset:
     """The rows of a set with the roles that its objective uses, once they are known to be as it needs them."""
     roles = spec.roles_of(one.name, one.rows.column_names)
     require_fitting(one, roles, spec)

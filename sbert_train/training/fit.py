@@ -12,6 +12,7 @@ from sbert_train.evaluation.compare import Comparison, before_after
 from sbert_train.evaluation.results import TaskResult
 from sbert_train.training.arguments import early_stopping, training_arguments
 from sbert_train.training.callbacks import JsonLog, ProgressBar
+from sbert_train.training.everything_wrong import everything_wrong_told
 from sbert_train.training.faults import full_disk_told, require_finite, require_room
 from sbert_train.training.identity import RunIdentity, identity_of, require_changeable, require_same_run
 from sbert_train.training.lock import locked
@@ -77,9 +78,11 @@ def fit(
     """
     stopwatch, signals = Stopwatch(started), StopSignals()
     require_changeable(allow_changes)
-    args, folder = training_arguments(config), RunFolder(Path(config.output_dir).expanduser())
+    folder = RunFolder(Path(config.output_dir).expanduser())
+    with everything_wrong_told(config):
+        folder.require_ours()
+        args = training_arguments(config)
     first = args.process_index == 0
-    folder.require_ours()
     with signals.watching(), locked(folder.root) if first else nullcontext():
         start = Start(resume, overwrite, strict, tuple(allow_changes))
         run = _Run(config, args, folder, start, signals, stopwatch, say if first else _silently)
@@ -115,7 +118,8 @@ class _Run:
         text = dump_config(self.config)
         chosen = agreed_checkpoint(self.folder, self.start, text, self.args, self.say)
         set_seed(self.config.seed)
-        parts = load_parts(self.config, self.args)
+        with everything_wrong_told(self.config):
+            parts = load_parts(self.config, self.args)
         identity = identity_of(self.config, self.args, parts.model.encoder, parts.data.sets, parts.eval_sets)
         changes = require_same_run(chosen, identity, self.start.allow_changes)
         trainer, bar = self._trainer(parts, identity)

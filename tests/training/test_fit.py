@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -240,6 +241,30 @@ def test_a_missing_role_is_told_with_the_columns_found(tmp_path: Path, tiny_mode
         DataError, match=r"triplets0: objective cosine_regression needs .*missing: sentence1.*found: anchor"
     ):
         run(tmp_path, tiny_model, objective={"name": "cosine_regression"})
+
+
+def test_all_that_is_wrong_is_told_at_once(tmp_path: Path, tiny_model: Path) -> None:
+    (tmp_path / "empty.csv").write_text("")
+    (tmp_path / "scores.csv").write_text("sentence1,sentence2,score\na,b,high\n")
+    data = {
+        "train": [{"source": str(write_triplets(tmp_path))}, {"source": str(tmp_path / "empty.csv")},
+                  {"source": str(tmp_path / "scores.csv"), "columns": {"score": None}}],
+        "eval": [{"task": "sts", "source": str(tmp_path / "scores.csv")}],
+    }  # fmt: skip
+    with pytest.raises(ConfigError) as caught:
+        run(tmp_path, tmp_path / "no-model", data=data, train={"optim": "adamm", "lr": 1})
+    lines = str(caught.value).splitlines()
+    expected = [
+        r"train\.optim: expected .*, found \"adamm\"",
+        r"train\.lr: unknown name, use learning_rate",
+        r".*no-model.*",
+        r"data set 'empty': .*empty\.csv is empty",
+        r"data set scores: .*anchor",
+        r"data set 'scores': .*scores\.csv, line 2: score needs a finite number, column 'score' has 'high'",
+    ]
+    assert len(lines) == len(expected), lines
+    assert [bool(re.match(one, line)) for one, line in zip(expected, lines, strict=True)] == [True] * 6, lines
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_batch_larger_than_the_data_is_told(tmp_path: Path, tiny_model: Path) -> None:
