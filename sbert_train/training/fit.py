@@ -13,7 +13,7 @@ from sbert_train.evaluation.results import TaskResult
 from sbert_train.training.arguments import early_stopping, training_arguments
 from sbert_train.training.callbacks import JsonLog, ProgressBar
 from sbert_train.training.parts import Parts, load_parts
-from sbert_train.training.plan import plan_lines
+from sbert_train.training.plan import plan_lines, trust_lines
 from sbert_train.training.prepare import own_head
 from sbert_train.training.report import describe_speed, write_card, write_report
 from sbert_train.training.run_folder import RunFolder
@@ -60,6 +60,9 @@ def fit(
     first = args.process_index == 0
     set_seed(config.seed)
 
+    if first:
+        for line in trust_lines(config):
+            say(line)
     parts = load_parts(config, args)
     if first:
         folder.begin(config_text)
@@ -85,7 +88,8 @@ def fit(
     if first:
         sets = (*parts.data.sets, *parts.eval_sets)
         write_report(folder, base, trainer, trained.metrics, sets, comparison)
-        write_card(folder, base, parts.model.encoder, parts.data.sets, comparison)
+        name = Path(str(config.as_written(("output_dir",), config.output_dir))).name
+        write_card(folder, name, base, parts.model.encoder, parts.data.sets, comparison)
     trainer.accelerator.wait_for_everyone()  # a process that left first could leave others waiting for ever
     return FitResult(folder, base, comparison, _selected_by(args), first)
 

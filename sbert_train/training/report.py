@@ -70,6 +70,7 @@ def describe_speed(trainer: SentenceTrainer, trained: Mapping[str, float]) -> st
 
 def write_card(
     folder: RunFolder,
+    name: str,
     base: str,
     encoder: SentenceEncoder,
     sets: Sequence[LoadedSet],
@@ -77,7 +78,7 @@ def write_card(
 ) -> None:
     """Write README.md, the card that the Hub reads, beside the model."""
     facts = CardFacts(
-        name=folder.root.name,
+        name=name,
         base=base,
         base_hub_id=hub_id_of(base),
         results=comparison.tasks if comparison else (),
