@@ -16,7 +16,13 @@ from sbert_train.config.schema import RunConfig, name_of_source
 from sbert_train.errors import ConfigError
 
 _LISTS: tuple[TreePath, ...] = (("data", "train"), ("data", "eval"))
-_SAVED = "others read it in the model, its card or a report: expected the text itself, not ${NAME}"
+_PUBLIC_KEYS = frozenset(
+    ("train", key)
+    for key in ("run_name", "project", "trackio_space_id", "trackio_bucket_id", "trackio_static_space_id")
+)
+_PUBLIC = (
+    "others read it in the model, its card, a report or a tracker: expected the text itself, not ${NAME}"
+)
 _PLACEHOLDER = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
@@ -44,7 +50,7 @@ def load_config(
     problems: list[tuple[TreePath, str]] = []
     written: dict[TreePath, str] = {}
     expanded = _expand(tree, (), environ, written, problems)
-    problems += [(at, _SAVED) for at in written if _is_saved_with_the_model(at)]
+    problems += [(at, _PUBLIC) for at in written if _is_public(at)]
     _name_sets(expanded, written)
     try:
         config = RunConfig.model_validate(expanded)
@@ -154,9 +160,9 @@ def _expand(
     return _PLACEHOLDER.sub(lambda match: environ.get(match[1], match[0]), value)
 
 
-def _is_saved_with_the_model(at: TreePath) -> bool:
-    """Whether others read the value at this path in what a run leaves for them: a prompt, or the name of a set."""
-    return at[:2] == ("model", "prompts") or (at[:2] in _LISTS and at[3:] == ("name",))
+def _is_public(at: TreePath) -> bool:
+    """Whether others read the value at this path in what a run leaves: a prompt, the name of a set or of a run."""
+    return at[:2] == ("model", "prompts") or (at[:2] in _LISTS and at[3:] == ("name",)) or at in _PUBLIC_KEYS
 
 
 def _name_sets(tree: Mapping[str, Any], written: Mapping[TreePath, str]) -> None:

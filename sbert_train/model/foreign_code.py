@@ -1,10 +1,10 @@
-"""Code that a model folder asks transformers to run, or to fetch from the Hub and run: refused unless it is trusted.
+"""What a model folder asks transformers to run, or to read from elsewhere: refused unless it is trusted.
 
 A folder has three ways to ask, all in its config.json:
 
     auto_map               Python files beside it, or in another repository (`org/name--file.Class`)
     attn_implementation    a kernel from the Hub, by its name or as what stands in for flash attention
-    transformers_weights   other weights than model.safetensors, which may be pickled
+    transformers_weights   weights of another name, or an index of them, which nobody has checked
 
 transformers itself refuses the first. It follows the second where the package `kernels` is installed, and the third.
 """
@@ -21,7 +21,7 @@ _WEIGHTS = (None, "model.safetensors", "model.safetensors.index.json")
 
 
 def refuse_foreign_code(backbone: Path) -> None:
-    """Check that a backbone's config.json makes transformers run, fetch or unpickle nothing of its own accord.
+    """Check that a backbone's config.json makes transformers run, fetch or read nothing of its own accord.
 
     Raises:
         ModelError: it asks for it; the message names the key.
@@ -35,7 +35,7 @@ def refuse_foreign_code(backbone: Path) -> None:
                 file, path, "no such key, as what it names may be fetched from the Hub and run", value
             )
         if key == "transformers_weights" and value not in _WEIGHTS:
-            raise wrong(file, path, "no such key, as what it names may be pickled", value)
+            raise wrong(file, path, "no such key, as no weights of another name are read", value)
 
 
 def untrusted(backbone: Path) -> ModelError:
