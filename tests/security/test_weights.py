@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -86,7 +87,7 @@ def test_pickles_that_lie_beside_the_weights_are_left_alone(model: Path, marker:
     names = ("pytorch_model.bin", "optimizer.pt", "scheduler.pt", "rng_state.pth", "training_args.bin")
     for name in (*names, "2_Dense/pytorch_model.bin", "1_Pooling/pytorch_model.bin", "tokenizer.pkl"):
         file = pickled(model / name, marker)
-        marker.require_works(lambda file=file: unpickle(file))
+        marker.require_works(partial(unpickle, file))
     assert load(model).encode(["the cat"]).shape == (1, 8)
 
 
