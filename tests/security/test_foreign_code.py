@@ -36,6 +36,7 @@ def test_a_model_that_needs_code_of_its_own_is_refused_and_the_key_named(
     model: Path, marker: Marker, roads: Roads, refused: Refusal, road: str
 ) -> None:
     bring_code(model, marker)
+    edit(model / "sentence_bert_config.json", model_args={"trust_remote_code": True})
     marker.require_works(lambda: run_by_transformers(model))
     told = refused(*roads[road](model))
     assert "theirs.TheirModel" in told and "model.trust_remote_code" in told
