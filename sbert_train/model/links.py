@@ -37,8 +37,11 @@ def _leads_into(root: Path, link: Path) -> bool:
 
 
 def _blobs(folder: Path) -> Iterator[Path]:
-    """`blobs/` of the repository in the Hub's cache that a resolved folder belongs to, if it does."""
+    """`blobs/` of the repository in the Hub's cache that a resolved folder belongs to, if it does.
+
+    As its path stands: were it a link itself, what it leads to would not lie below this path.
+    """
     for place in (folder, *folder.parents):
         blobs = place.parent.parent / "blobs"
-        if place.parent.name == "snapshots" and blobs.is_dir() and not blobs.is_symlink():
+        if place.parent.name == "snapshots" and blobs.is_dir():
             yield blobs
