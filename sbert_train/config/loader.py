@@ -12,10 +12,17 @@ from pydantic import ValidationError
 from sbert_train.config.blocks import TreePath
 from sbert_train.config.complaints import complaints
 from sbert_train.config.reader import describe, one_line, parse_scalar, parse_yaml, read_yaml_file
-from sbert_train.config.schema import RunConfig
+from sbert_train.config.schema import RunConfig, name_of_source
 from sbert_train.errors import ConfigError
 
 _LISTS: tuple[TreePath, ...] = (("data", "train"), ("data", "eval"))
+_PUBLIC_KEYS = frozenset(
+    ("train", key)
+    for key in ("run_name", "project", "trackio_space_id", "trackio_bucket_id", "trackio_static_space_id")
+)
+_PUBLIC = (
+    "others read it in the model, its card, a report or a tracker: expected the text itself, not ${NAME}"
+)
 _PLACEHOLDER = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
@@ -43,6 +50,8 @@ def load_config(
     problems: list[tuple[TreePath, str]] = []
     written: dict[TreePath, str] = {}
     expanded = _expand(tree, (), environ, written, problems)
+    problems += [(at, _PUBLIC) for at in written if _is_public(at)]
+    _name_sets(expanded, written)
     try:
         config = RunConfig.model_validate(expanded)
     except ValidationError as error:
@@ -52,6 +61,9 @@ def load_config(
     if lines:
         raise ConfigError("\n".join(lines))
     config._written = written
+    config._environment = {
+        name: environ[name] for text in written.values() for name in _PLACEHOLDER.findall(text)
+    }
     return config
 
 
@@ -61,10 +73,6 @@ def dump_config(config: RunConfig) -> str:
     `load_config` reads it back to an equal configuration.
     """
     tree = config.model_dump(mode="json")
-    for block, sets in (("train", config.data.train), ("eval", config.data.eval)):
-        for i, one in enumerate(sets):
-            if "name" not in one.model_fields_set and ("data", block, i, "source") in config._written:
-                del tree["data"][block][i]["name"]  # it was derived from what may be a secret
     for at, text in config._written.items():
         holder: Any = tree
         for part in at[:-1]:
@@ -150,6 +158,19 @@ def _expand(
             problems.append((at, f"the environment variable {name} is not set (${{{name}}} asks for it)"))
     written[at] = value
     return _PLACEHOLDER.sub(lambda match: environ.get(match[1], match[0]), value)
+
+
+def _is_public(at: TreePath) -> bool:
+    """Whether others read the value at this path in what a run leaves: a prompt, the name of a set or of a run."""
+    return at[:2] == ("model", "prompts") or (at[:2] in _LISTS and at[3:] == ("name",)) or at in _PUBLIC_KEYS
+
+
+def _name_sets(tree: Mapping[str, Any], written: Mapping[TreePath, str]) -> None:
+    """Name each set whose source holds `${NAME}`, in place: by what is written, not by what the environment holds."""
+    for at, source in written.items():
+        if at[:2] in _LISTS and at[3:] == ("source",):
+            _, block, number, _ = at
+            tree["data"][block][number].setdefault("name", name_of_source(source))
 
 
 def _line(at: TreePath, text: str, file: str, given: Mapping[TreePath, str]) -> str:

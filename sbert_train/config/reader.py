@@ -16,6 +16,7 @@ from sbert_train.errors import ConfigError
 
 MAX_BYTES = 1_000_000
 MAX_DEPTH = 20
+MAX_VALUES = 20_000  # read in half a second; a megabyte of the shortest ones would take half a minute
 
 _NULL = re.compile(r"~|null|Null|NULL|")
 _BOOL = re.compile(r"true|True|TRUE|false|False|FALSE")
@@ -65,7 +66,8 @@ def parse_yaml(text: str) -> Any:
     """The value of one YAML document: dicts with text keys, lists, text, numbers, booleans and None.
 
     Raises:
-        ConfigError: not YAML, or anchors, aliases, tags, repeated keys, more than one document, or deep nesting.
+        ConfigError: not YAML, or anchors, aliases, tags, repeated keys, more than one document, deep nesting, or far
+            too many values.
     """
     try:
         _refuse_tricks(text)
@@ -126,10 +128,11 @@ def one_line(text: str) -> str:
 
 def _refuse_tricks(text: str) -> None:
     """Raise for what a configuration does not need and an attacker does."""
-    depth, documents = 0, 0
+    depth, documents, values = 0, 0, 0
     for event in yaml.parse(text, Loader=yaml.SafeLoader):
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         documents += isinstance(event, yaml.DocumentStartEvent)
+        values += isinstance(event, yaml.NodeEvent)
         problem = None
         if isinstance(event, yaml.NodeEvent) and event.anchor is not None:
             problem = "anchors (&) and aliases (*) are not supported: write the value out, or put quotes around text"
@@ -139,6 +142,8 @@ def _refuse_tricks(text: str) -> None:
             )
         elif depth > MAX_DEPTH:
             problem = f"nested more than {MAX_DEPTH} deep"
+        elif values > MAX_VALUES:
+            problem = f"expected a configuration, found more than {MAX_VALUES:,} values"
         elif documents > 1:
             problem = "a second document begins here: expected one"
         if problem:

@@ -23,7 +23,8 @@ type or out of its range; everything that is wrong is told at once.
   data.train.0.source=pairs.csv`. A list item goes by its index; the index after the last adds one. Text needs no
   quotes beyond those of the shell.
 - **`${NAME}`** in a value is taken from the environment, and an error where it is not set. The copy of the
-  configuration in the run's folder keeps `${NAME}`.
+  configuration in the run's folder keeps `${NAME}`, and messages quote it so. Prompts, names of sets and
+  `train.run_name` take none, as others read them; what `output_dir` holds is the name of a folder, and told.
 - **Relative paths** are relative to the working directory, not to the file.
 - **YAML**: `1e-5` is a number, `no`, `yes`, `on` and `off` are booleans where a boolean is wanted and text
   elsewhere. Anchors, aliases, tags and repeated keys are errors.

@@ -4,7 +4,8 @@ The reference page (docs/config.md) and the error messages derive from the annot
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import PurePath
 from typing import Annotated, Any, Literal
 
@@ -24,6 +25,7 @@ from sbert_train.config.blocks import (
     TreePath,
 )
 from sbert_train.config.objectives import Objective
+from sbert_train.errors import SbertTrainError
 
 Pooling = Literal["mean", "cls", "max", "mean_sqrt_len", "weighted_mean", "last"]
 Activation = Literal["tanh", "relu", "gelu", "silu", "sigmoid", "identity"]
@@ -99,7 +101,8 @@ class ModelConfig(Block):
     )
     prompts: Mapping[TextRole, str] = Field(
         {},
-        description="Role -> text put before each text of that role, in training, evaluation and export alike.",
+        description="Role -> text put before each text of that role, in training, evaluation and export alike. "
+        "No `${NAME}`, as it is saved with the model.",
     )
 
     def wrong_keys(self) -> Iterable[tuple[TreePath, str]]:
@@ -120,7 +123,8 @@ class _Set(Block):
             fields.get("source", "")
         ),  # not there when it is wrong itself
         description="Name in logs and metrics: letters, digits, `_`, `-` and `.`. Left out: the file's name without "
-        "its ending, or the last part of a Hub id.",
+        "its ending, or the last part of a Hub id, with `${NAME}` as NAME. No `${NAME}` itself, as reports and the "
+        "model's card tell it.",
     )
     subset: Text | None = Field(None, description="Configuration of a Hub data set, such as `pair-score`.")
     columns: Mapping[Role, Text | tuple[Text, ...] | None] = Field(
@@ -272,6 +276,8 @@ class RunConfig(Block):
 
     _written: Mapping[TreePath, str] = PrivateAttr(default_factory=dict)
     """Values that hold `${NAME}`, as they stood in the file; `dump_config` writes these."""
+    _environment: Mapping[str, str] = PrivateAttr(default_factory=dict)
+    """What stands for NAME in them."""
 
     @property
     def objectives(self) -> tuple[Objective, ...]:
@@ -307,6 +313,22 @@ class RunConfig(Block):
         if at in self._written:
             return self._written[at]
         return "${...}" if any(place[: len(at)] == at for place in self._written) else value
+
+    @contextmanager
+    def hiding_environment(self) -> Iterator[None]:
+        """Within the block, an error that a user can mend says `${NAME}` where it would quote what NAME holds.
+
+        Values of less than four characters are left: they are no secrets, and would be found in any sentence.
+        """
+        try:
+            yield
+        except SbertTrainError as error:
+            text = str(error)
+            for name, value in sorted(self._environment.items(), key=lambda item: -len(item[1])):
+                if len(value) >= 4:
+                    text = text.replace(value, f"${{{name}}}")
+            error.args = (text,)
+            raise
 
 
 def name_of_source(source: str) -> str:

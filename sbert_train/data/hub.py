@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import datasets
+import yaml
 from datasets.exceptions import DatasetNotFoundError, DatasetsError
 from huggingface_hub import constants, get_session
 
@@ -43,7 +44,7 @@ def load_from_hub(repo: str, subset: str | None, split: str, cache_dir: Path | N
         raise not_found(repo) from problem
     except ConnectionError as problem:
         raise unreachable(repo, problem) from problem
-    except (DatasetsError, ValueError, RuntimeError, OSError) as problem:
+    except (DatasetsError, yaml.YAMLError, ValueError, RuntimeError, OSError) as problem:
         raise explained(repo, subset, split, problem) from problem
     assert isinstance(rows, datasets.Dataset)
     return rows
@@ -108,5 +109,5 @@ def names_or_none(ask: Callable[[], list[str]]) -> list[str] | None:
     try:
         with quiet_libraries(progress=False):
             return ask()
-    except (DatasetsError, ValueError, RuntimeError, OSError):
+    except (DatasetsError, yaml.YAMLError, ValueError, RuntimeError, OSError):
         return None

@@ -229,8 +229,20 @@ def read_parquet(path: Path) -> RowSource:
     refuse_repeated(schema.names, str(path))
     # Only files that `datasets` wrote: of other files it may not know every type.
     known = b"huggingface" in (schema.metadata or {})
-    names = class_names(Features.from_arrow_schema(schema)) if known else {}
+    names = class_names(features_of(schema, path)) if known else {}
     return RowSource(str(path), tuple(schema.names), partial(parquet_chunks, path), names)
+
+
+def features_of(schema: pa.Schema, path: Path) -> Features:
+    """The types of the columns, as `datasets` wrote them into a file."""
+    try:
+        return Features.from_arrow_schema(schema)
+    except Exception as problem:  # of what a stranger wrote there in its name, it may raise anything
+        said = (str(problem).splitlines() or [""])[0]
+        raise DataError(
+            f"{path}: what its key `huggingface` says of its columns cannot be understood "
+            f"({type(problem).__name__}: {said}); write the file again without it"
+        ) from problem
 
 
 def parquet_chunks(path: Path, wanted: Sequence[str]) -> Iterator[Chunk]:

@@ -4,6 +4,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from sbert_train.errors import printable
 from sbert_train.evaluation.bootstrap import LEVEL, Estimate
 from sbert_train.evaluation.compare import Comparison, TaskComparison
 
@@ -28,8 +29,8 @@ def render(comparison: Comparison, *, all_metrics: bool = False, also: str | Non
     )
     table.add_column("eval set", overflow="fold")
     for model in comparison.models:
-        # Text, because a path may hold what rich would read as markup.
-        table.add_column(Text(model), overflow="fold")
+        # Text, because a path may hold what rich would read as markup; rich lets the codes of a terminal pass.
+        table.add_column(Text(printable(model)), overflow="fold")
     for task in comparison.tasks:
         table.add_row(Text(f"{task.task}, {task.n:,} {task.unit}", style="bold"))
         for metric in _metrics(task, all_metrics, also):

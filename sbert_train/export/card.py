@@ -9,6 +9,7 @@ from huggingface_hub import EvalResult, ModelCardData
 from sbert_train import __version__
 from sbert_train.evaluation.bootstrap import LEVEL
 from sbert_train.evaluation.compare import TaskComparison
+from sbert_train.export.markdown import code, fenced, plain
 from sbert_train.model.encoder import SentenceEncoder
 from sbert_train.model.head import TwoHeads
 
@@ -54,16 +55,16 @@ def model_card(encoder: SentenceEncoder, facts: CardFacts) -> str:
     """The card of a tuned model, with metadata that the Hub reads."""
     sections = [
         f"---\n{_metadata(facts).to_yaml()}\n---",
-        f"# {facts.name}",
+        f"# {plain(facts.name)}",
         f"Maps a text to a vector of {encoder.dimension} dimensions, so that texts of like meaning are near each "
-        f"other. Fine-tuned from `{facts.base}` with sbert-train {__version__}.",
+        f"other. Fine-tuned from {code(facts.base)} with sbert-train {__version__}.",
         "## Use",
         _usage(encoder),
         *(["## Results", _results(facts.results)] if facts.results else []),
         "## Training",
-        "\n".join(f"- {line}" for line in facts.data),
+        "\n".join(f"- {plain(line)}" for line in facts.data),
         "The configuration that repeats it:",
-        f"~~~~yaml\n{facts.config.strip()}\n~~~~",
+        fenced(facts.config.strip(), "yaml"),
     ]
     return "\n\n".join(sections) + "\n"
 
@@ -119,7 +120,7 @@ Or without sentence-transformers: `from sbert_train import SentenceEncoder`, the
             '`role="query"` or `role="document"`.'
         )
     prompts = [
-        f"`{name}` puts `{json.dumps(before, ensure_ascii=False)}`"
+        f"{code(name)} puts {code(json.dumps(before, ensure_ascii=False))}"
         for name, before in encoder.prompts.items()
         if before
     ]
@@ -140,9 +141,8 @@ def _results(tasks: Sequence[TaskComparison]) -> str:
         metric = task.primary_metric
         before, after = (task.scores[model][metric] for model in ("before", "after"))
         change = task.differences["after"][metric]
-        name = task.task.replace("|", "\\|")
         rows.append(
-            f"| {name} ({task.n:,} {task.unit}) | {metric} | {before.value:.4f} | {after.value:.4f} "
+            f"| {plain(task.task)} ({task.n:,} {task.unit}) | {metric} | {before.value:.4f} | {after.value:.4f} "
             f"| {change.value:+.4f} ({change.low:+.4f} to {change.high:+.4f}) |"
         )
     nli = any(task.kind == "nli" for task in tasks)

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from transformers import AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
 from sbert_train.errors import ModelError
+from sbert_train.model.foreign_code import refuse_foreign_code, untrusted
 from sbert_train.model.layout import Layout
 from sbert_train.model.packing import first_position
 
@@ -17,8 +18,11 @@ def load_backbone(layout: Layout, trust_remote_code: bool) -> tuple[PreTrainedMo
     """The backbone in float32 and its tokenizer, which lower-cases where the layout says so.
 
     Raises:
-        ModelError: transformers cannot load them, only from pickled weights, or only in part.
+        ModelError: transformers cannot load them, only from pickled weights, only in part, or only with code that they
+            bring and that is not trusted.
     """
+    if not trust_remote_code:
+        refuse_foreign_code(layout.backbone)
     try:
         backbone, report = AutoModel.from_pretrained(
             layout.backbone,
@@ -29,6 +33,8 @@ def load_backbone(layout: Layout, trust_remote_code: bool) -> tuple[PreTrainedMo
         )
         tokenizer = AutoTokenizer.from_pretrained(layout.backbone, trust_remote_code=trust_remote_code)
     except (OSError, ValueError, KeyError, RuntimeError, ImportError, SafetensorError) as error:
+        if not trust_remote_code and "trust_remote_code" in str(error):
+            raise untrusted(layout.backbone) from error
         raise ModelError(f"{layout.backbone}: transformers cannot load it: {_one_line(error)}") from error
     # transformers would begin these at random, and no embedding depends on the pooler.
     missing = sorted(name for name in report["missing_keys"] if not name.startswith("pooler."))

@@ -1,10 +1,13 @@
 """The files of a model folder as they are read: each thing that is not as it must be is named with its file."""
 
 import json
+import re
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from sbert_train.errors import ModelError
+
+_SHARD = re.compile(r"[\w.-]+\.safetensors")
 
 
 def read_object(file: Path, *, optional: bool = False) -> dict[str, Any]:
@@ -23,7 +26,7 @@ def read_json(file: Path) -> Any:
         return json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise ModelError(f"{file} is missing: the model is incomplete, copy or download it again") from error
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ModelError(f"{file} cannot be read as JSON: {error}") from error
 
 
@@ -56,6 +59,18 @@ def require_safetensors(folder: Path, *names: str) -> None:
             f"{folder}: expected model.safetensors, found {found}; pickled weights can run code and are not "
             "read: save the model again with safetensors"
         )
+
+
+def require_shards_inside(index: Path) -> None:
+    """An error where an index of weights, if it is there, names anything but safetensors files beside it."""
+    shards = read_object(index, optional=True).get("weight_map", {})
+    if not isinstance(shards, dict):
+        raise wrong(index, "weight_map", "an object of weights and their files", shards)
+    for shard in shards.values():
+        if not (isinstance(shard, str) and _SHARD.fullmatch(shard)):
+            raise wrong(
+                index, "weight_map", "safetensors files beside it, such as model-1.safetensors", shard
+            )
 
 
 def wrong(file: Path, what: str, expected: str, found: object) -> ModelError:

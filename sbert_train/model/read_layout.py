@@ -23,6 +23,7 @@ from sbert_train.model.read_files import (
     read_json,
     read_object,
     require_safetensors,
+    require_shards_inside,
     wrong,
 )
 from sbert_train.model.read_heads import read_head, read_router, require_sentence_embedding
@@ -41,6 +42,7 @@ _TRANSFORMER_DEFAULTS: Mapping[str, object] = {
     "document_length": None,
     "query_expansion": None,
 }
+SHARDS = "model.safetensors.index.json"
 _NO_LIMIT = 10**9  # a tokenizer without a maximum writes int(1e30)
 # These count positions from padding_idx + 1, so their table of 514 rows holds 512 tokens.
 _OFFSET_POSITIONS = frozenset(
@@ -128,7 +130,8 @@ def _require_backbone(folder: Path) -> None:
         raise ModelError(f"{folder} holds an adapter without its model: merge it into the base model first")
     if not model:
         raise ModelError(f"{folder} is not a model: it has no config.json; give the folder that save() wrote")
-    require_safetensors(folder, "model.safetensors", "model.safetensors.index.json")
+    require_safetensors(folder, "model.safetensors", SHARDS)
+    require_shards_inside(folder / SHARDS)
 
 
 def _read_transformer_config(backbone: Path) -> dict[str, Any]:

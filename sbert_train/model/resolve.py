@@ -12,6 +12,7 @@ import huggingface_hub
 from huggingface_hub import errors as hub_errors
 
 from sbert_train.errors import ModelError
+from sbert_train.model.links import refuse_links_out
 
 PACKAGE = "package://"
 
@@ -66,9 +67,15 @@ def resolve_model(
         trust_remote_code: fetch the Python files of a Hub repository too. Nothing is run here.
 
     Raises:
-        ModelError: nothing is there, the Hub cannot be reached, the weights of a known package are others, or a
-            revision is asked of what has none.
+        ModelError: nothing is there, the Hub cannot be reached, the weights of a known package are others, a link
+            leads out of the folder, or a revision is asked of what has none.
     """
+    found = _find(base, revision, cache_dir, trust_remote_code)
+    refuse_links_out(found)
+    return found
+
+
+def _find(base: str, revision: str | None, cache_dir: Path | None, trust_remote_code: bool) -> Path:
     folder = Path(base).expanduser() if base.startswith("~/") else Path(base)
     local = base.startswith(PACKAGE) or (bool(base) and folder.is_dir())
     if local and revision is not None:

@@ -134,7 +134,7 @@ def _from_config(file: Path) -> SoftmaxClassifier:
         config = json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise _missing(file) from error
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ModelError(f"{file} cannot be read as JSON ({error}): copy the model again") from error
     if not _is_config(config):
         raise ModelError(

@@ -17,7 +17,7 @@ from sbert_train.training.faults import full_disk_told, require_finite, require_
 from sbert_train.training.identity import RunIdentity, identity_of, require_changeable, require_same_run
 from sbert_train.training.lock import locked
 from sbert_train.training.parts import Parts, load_parts
-from sbert_train.training.plan import plan_lines, resume_lines
+from sbert_train.training.plan import plan_lines, resume_lines, trust_lines
 from sbert_train.training.prepare import own_head
 from sbert_train.training.progress import Progress
 from sbert_train.training.report import describe_speed, write_card, write_report
@@ -113,10 +113,16 @@ class _Run:
     def base(self) -> str:
         return str(self.config.as_written(("model", "base"), self.config.model.base))
 
+    @property
+    def name(self) -> str:
+        return Path(str(self.config.as_written(("output_dir",), self.config.output_dir))).name
+
     def go(self) -> FitResult:
         """The story."""
         text = dump_config(self.config)
         chosen = agreed_checkpoint(self.folder, self.start, text, self.args, self.say)
+        for line in trust_lines(self.config):
+            self.say(line)
         set_seed(self.config.seed)
         with everything_wrong_told(self.config):
             parts = load_parts(self.config, self.args)
@@ -140,7 +146,7 @@ class _Run:
         if self.first:
             sets = (*parts.data.sets, *parts.eval_sets)
             write_report(self.folder, self.base, trainer, sets, comparison)
-            write_card(self.folder, self.base, parts.model.encoder, parts.data.sets, comparison)
+            write_card(self.folder, self.name, self.base, parts.model.encoder, parts.data.sets, comparison)
         trainer.accelerator.wait_for_everyone()  # one that left first could leave others waiting for ever
         return FitResult(self.folder, self.base, comparison, selected_by(self.args), self.first)
 

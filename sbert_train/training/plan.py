@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 import torch
 from transformers import TrainingArguments
 
+from sbert_train.config import RunConfig
 from sbert_train.data.batch import TextBatch
 from sbert_train.data.sieve import describe
 from sbert_train.model.attention import attention_dropout, describe_attention, head_channels
@@ -12,12 +13,25 @@ from sbert_train.model.encoder import SentenceEncoder
 from sbert_train.model.gradient_cache import micro_batches
 from sbert_train.model.head import describe_head
 from sbert_train.model.packing import padding_saved
+from sbert_train.model.resolve import hub_id_of
 from sbert_train.objectives.registry import ObjectiveSpec
 from sbert_train.training.checkpoints import Checkpoint
 from sbert_train.training.data import TrainingData
 from sbert_train.training.objectives import RunObjectives
 from sbert_train.training.parts import Parts
 from sbert_train.training.siamese import SiameseModel
+
+
+def trust_lines(config: RunConfig) -> list[str]:
+    """What is told before the model is loaded, as the code that comes with it runs then."""
+    if not config.model.trust_remote_code:
+        return []
+    base = str(config.as_written(("model", "base"), config.model.base))
+    revision = config.as_written(("model", "revision"), config.model.revision)
+    at = f" at {revision or 'its main branch, whatever that holds by now,'}" if hub_id_of(base) else ""
+    return [
+        f"code       WARNING: the Python code of {base}{at} runs on this machine (model.trust_remote_code)"
+    ]
 
 
 def plan_lines(base: str, parts: Parts, args: TrainingArguments) -> list[str]:

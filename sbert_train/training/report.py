@@ -71,6 +71,7 @@ def describe_speed(trainer: SentenceTrainer) -> str:
 
 def write_card(
     folder: RunFolder,
+    name: str,
     base: str,
     encoder: SentenceEncoder,
     sets: Sequence[LoadedSet],
@@ -78,7 +79,7 @@ def write_card(
 ) -> None:
     """Write README.md, the card that the Hub reads, beside the model."""
     facts = CardFacts(
-        name=folder.root.name,
+        name=name,
         base=base,
         base_hub_id=hub_id_of(base),
         results=comparison.tasks if comparison else (),
