@@ -9,11 +9,15 @@ from typing import Any
 import pytest
 import torch
 
-from sbert_train.config import RunConfig
+from sbert_train.config import RunConfig, dump_config, load_config
+from sbert_train.config.objectives import InBatchNegatives
+from sbert_train.data.sources import load_set
 from sbert_train.errors import CommandError, ConfigError, TrainingError
-from sbert_train.training.identity import CHANGEABLE, require_changeable
+from sbert_train.training import checkpoints
+from sbert_train.training.identity import CHANGEABLE, digest_of_rows, require_changeable
 from sbert_train.training.trainer import SentenceTrainer
 from tests.training.interruptions import killed_in_step, moved, stopping_early, trained, weights_of
+from tests.training.objective_runs import trainer_of
 from tests.training.runs import config, sentences, write_csv, write_triplets
 
 EVERY_TWO: dict[str, Any] = {
@@ -259,8 +263,6 @@ def test_other_versions_are_refused_and_may_be_let_through(
 ) -> None:
     def rewrite(step: int) -> None:
         """As if the checkpoint had been written with another version of torch, on another machine."""
-        from sbert_train.training import checkpoints
-
         folder = checkpoints_of(killed)
         checkpoints.begin_stage(folder, step)
         stage = checkpoints.stage_of(folder, step)
@@ -297,27 +299,22 @@ def test_what_can_change_is_told(killed: RunConfig) -> None:
 def test_a_value_of_the_environment_is_compared_and_not_written_down(
     tmp_path: Path, tiny_model: Path
 ) -> None:
-    from sbert_train.config import dump_config, load_config
-
     file = tmp_path / "run.yaml"
-    text = dump_config(config(tmp_path, tiny_model, train=KEEP_ALL)).replace(
-        "prompts: {}", "prompts: {anchor: '${P}'}"
-    )
-    file.write_text(text)
+    text = dump_config(config(tmp_path, tiny_model, train={**KEEP_ALL, "weight_decay": 0.0}))
+    file.write_text(text.replace("weight_decay: 0.0", "weight_decay: ${DECAY}"))
     with killed_in_step(4):
-        trained(load_config(file, environ={"P": "the secret "}))
-    assert "secret" not in (tmp_path / "run/checkpoints/checkpoint-2/run.json").read_text()
+        trained(load_config(file, environ={"DECAY": "0.0123"}))
+    assert "0.0123" not in (tmp_path / "run/checkpoints/checkpoint-2/run.json").read_text()
     with pytest.raises(
-        ConfigError, match=r'model.prompts.anchor: "\$\{P\}" \([0-9a-f]{16}\) in checkpoint-2'
+        ConfigError, match=r'train.weight_decay: "\$\{DECAY\}" \([0-9a-f]{16}\) in checkpoint-2'
     ):
-        trained(load_config(file, environ={"P": "another "}))
-    assert first_new_step(load_config(file, environ={"P": "the secret "}))[0] == 3
+        trained(load_config(file, environ={"DECAY": "0.0124"}))
+    assert first_new_step(load_config(file, environ={"DECAY": "0.0123"}))[0] == 3
 
 
 def test_a_checkpoint_of_another_shape_is_not_half_loaded(killed: RunConfig, tmp_path: Path) -> None:
-    from tests.training.objective_runs import trainer_of
-
-    trainer = trainer_of(moved(killed, tmp_path / "x").model_copy(update={"objective": learnt()}))
+    learnt = InBatchNegatives(name="in_batch_negatives", learnable_scale=True)
+    trainer = trainer_of(moved(killed, tmp_path / "x").model_copy(update={"objective": learnt}))
     before = {name: weights.clone() for name, weights in trainer.siamese.state_dict().items()}
     with pytest.raises(
         TrainingError, match=r"checkpoint-6 does not fit the model of this run: .* Missing key"
@@ -326,16 +323,7 @@ def test_a_checkpoint_of_another_shape_is_not_half_loaded(killed: RunConfig, tmp
     assert set(before) == set(trainer.siamese.state_dict())
 
 
-def learnt() -> Any:
-    from sbert_train.config.objectives import InBatchNegatives
-
-    return InBatchNegatives(name="in_batch_negatives", learnable_scale=True)
-
-
 def test_rows_of_the_same_content_have_the_same_digest(tmp_path: Path, tiny_model: Path) -> None:
-    from sbert_train.data.sources import load_set
-    from sbert_train.training.identity import digest_of_rows
-
     table = load_set("a", str(write_triplets(tmp_path)), cache_dir=tmp_path / "c").rows
     reordered = table.select(range(len(table)))
     assert digest_of_rows(table) == digest_of_rows(reordered)
