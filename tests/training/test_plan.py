@@ -1,0 +1,26 @@
+"""The plan of a run says what a person would want to know before the first step."""
+
+from pathlib import Path
+
+from tests.training.runs import run, sentences, write_csv
+
+
+def test_the_plan_tells_how_many_texts_are_cut_before_they_are_tokenised(
+    tmp_path: Path, tiny_model: Path
+) -> None:
+    rows = sentences(16)
+    rows[3] = ("cat " * 1_000, rows[3][1], "dog " * 1_000, 1.0)
+    train = write_csv(tmp_path / "train.csv", ("anchor", "positive", "extra"), [row[:3] for row in rows])
+    scored = write_csv(
+        tmp_path / "dev.csv", ("sentence1", "sentence2", "score"), [(*row[:2], row[3]) for row in rows]
+    )
+    data = {
+        "train": [{"source": str(train)}],
+        "eval": [{"source": str(scored), "task": "sts", "score_range": [0, 5]}],
+    }
+    _, lines = run(tmp_path, tiny_model, data=data, train={"max_steps": 1})
+    told = "cut before tokenising: 1 text of more than 1,024 characters"
+    assert [line for line in lines if line.startswith("train ")] == [
+        f"train      train: 16 rows read, all kept; {told}"
+    ]
+    assert any(line.startswith("eval ") and line.endswith(f"(sts); {told}") for line in lines)
