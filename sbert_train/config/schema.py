@@ -24,6 +24,7 @@ from sbert_train.config.blocks import (
     TreePath,
 )
 from sbert_train.config.objectives import Objective
+from sbert_train.config.policy import PolicyConfig
 
 Pooling = Literal["mean", "cls", "max", "mean_sqrt_len", "weighted_mean", "last"]
 Activation = Literal["tanh", "relu", "gelu", "silu", "sigmoid", "identity"]
@@ -140,6 +141,9 @@ class _Set(Block):
         None,
         description="Names of the classes, such as `[entailment, neutral, contradiction]`, where the column of the "
         "role `label` holds text: the first is class 0, the second 1. null: it holds whole numbers.",
+    )
+    policy: PolicyConfig = Field(
+        PolicyConfig(), description="What is done about a row with something wrong in it."
     )
 
     def wrong_keys(self) -> Iterable[tuple[TreePath, str]]:
