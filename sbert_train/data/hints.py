@@ -23,3 +23,8 @@ def shown(value: Any, most: int = 60) -> str:
     """A value as Python writes it, cut where it would make the message unreadable."""
     text = repr(value)
     return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def one_line(problem: Exception, most: int = 300) -> str:
+    """What a library says, which may be of several lines."""
+    return " ".join(str(problem).split())[:most]

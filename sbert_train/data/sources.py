@@ -17,6 +17,7 @@ from sbert_train.data.readers import RowSource
 from sbert_train.data.roles import ColumnsOfRole, require_columns, resolve_roles
 from sbert_train.data.sieve import RowAccount, Selection, Sieve
 from sbert_train.errors import DataError
+from sbert_train.paths import path_problem
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,8 @@ def load_set(
         DataError: one line that names the set, the place, what was expected and what was found.
     """
     try:
+        if problem := path_problem(source):
+            raise DataError(f"{source[:60]!r}: {problem}")
         selection = checked_selection(columns, where, score_range, limit, labels, policy)
         origin = find(source, subset, split, cache_dir)
         rows, account = cached_rows(
@@ -80,8 +83,8 @@ def load_set(
             [origin.identity, asdict(selection)],
             lambda path: write_rows(origin.open(), selection, path),
         )
-    except DataError as problem:
-        raise DataError(f"data set {name!r}: {problem}") from problem
+    except DataError as error:
+        raise DataError(f"data set {name!r}: {error}") from error
     return LoadedSet(name, rows, account)
 
 

@@ -12,6 +12,7 @@ import huggingface_hub
 from huggingface_hub import errors as hub_errors
 
 from sbert_train.errors import ModelError
+from sbert_train.paths import path_problem
 
 PACKAGE = "package://"
 
@@ -69,6 +70,8 @@ def resolve_model(
         ModelError: nothing is there, the Hub cannot be reached, the weights of a known package are others, or a
             revision is asked of what has none.
     """
+    if problem := path_problem(base):
+        raise ModelError(f"{base[:60]!r}: {problem}")
     folder = Path(base).expanduser() if base.startswith("~/") else Path(base)
     local = base.startswith(PACKAGE) or (bool(base) and folder.is_dir())
     if local and revision is not None:
