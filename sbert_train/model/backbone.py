@@ -12,6 +12,7 @@ from sbert_train.data.hints import one_line
 from sbert_train.errors import ModelError
 from sbert_train.model.layout import Layout
 from sbert_train.model.packing import first_position
+from sbert_train.model.read_files import read_object
 
 
 def load_backbone(layout: Layout, trust_remote_code: bool) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
@@ -30,7 +31,7 @@ def load_backbone(layout: Layout, trust_remote_code: bool) -> tuple[PreTrainedMo
         )
         tokenizer = AutoTokenizer.from_pretrained(layout.backbone, trust_remote_code=trust_remote_code)
     except (OSError, ValueError, KeyError, RuntimeError, ImportError, SafetensorError) as error:
-        raise ModelError(f"{layout.backbone}: transformers cannot load it: {one_line(error)}") from error
+        raise _cannot_load(layout.backbone, error, trust_remote_code) from error
     # transformers would begin these at random, and no embedding depends on the pooler.
     missing = sorted(name for name in report["missing_keys"] if not name.startswith("pooler."))
     if missing:
@@ -50,6 +51,20 @@ def load_backbone(layout: Layout, trust_remote_code: bool) -> tuple[PreTrainedMo
         steps = [normalizers.Lowercase()] + ([backend.normalizer] if backend.normalizer else [])
         backend.normalizer = normalizers.Sequence(steps)
     return backbone, tokenizer
+
+
+def _cannot_load(folder: Path, error: Exception, trust_remote_code: bool) -> ModelError:
+    """Why transformers cannot load a folder, in the words of this package where its own do not help."""
+    if not trust_remote_code and "auto_map" in read_object(folder / "config.json", optional=True):
+        return ModelError(
+            f"{folder}: it brings Python code of its own (auto_map in config.json), which is not run; take another "
+            "model, or set model.trust_remote_code: true if you have read and trust that code"
+        )
+    if "ignore_mismatched_sizes" in str(error):
+        return ModelError(
+            f"{folder}: its weights have other shapes than its config.json says; they are those of another model"
+        )
+    return ModelError(f"{folder}: transformers cannot load it: {one_line(error)}")
 
 
 def save_backbone(
