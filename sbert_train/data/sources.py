@@ -10,7 +10,7 @@ import datasets
 import pyarrow as pa
 
 from sbert_train.data.cache import cached_rows
-from sbert_train.data.hints import listed
+from sbert_train.data.hints import listed, printable
 from sbert_train.data.locate import DEFAULT_SPLIT, find
 from sbert_train.data.policy import Policy
 from sbert_train.data.readers import RowSource
@@ -84,7 +84,7 @@ def load_set(
             lambda path: write_rows(origin.open(), selection, path),
         )
     except DataError as error:
-        raise DataError(f"data set {name!r}: {error}") from error
+        raise DataError(f"data set {name!r}: {printable(str(error))}") from error
     return LoadedSet(name, rows, account)
 
 
