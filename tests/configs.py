@@ -33,6 +33,8 @@ data:
   train:
     - {name: a, source: stanfordnlp/snli, subset: plain, split: test, columns: {anchor: premise, negative: [n1, n2]},
        where: {label: 0, lang: [en, no]}, score_range: [0, 5], weight: 2, limit: 10,
+       policy: {empty_text: keep, unlabelled: refuse, wrong_score: drop, score_out_of_range: keep, wrong_label: drop,
+         wrong_text: drop}, labels: [no, yes],
        objective: {name: cosent, scale: 30}}
     - {source: b.csv}
   eval:

@@ -174,6 +174,18 @@ WRONG_BLOCKS = [
     ("objective: {name: 3}", ["objective.name: expected in_batch_negatives", "found the number 3"]),
     ("engine: {packing: yes}", ["engine.packing: expected auto, packed, sorted or padded", 'found "yes"']),
     ("engine: {precision: int8}", ["engine.precision: expected auto, fp32, bf16 or fp16"]),
+    (
+        "data: {train: [{source: a, policy: {unlabelled: keep}}]}",
+        ['data.train.0.policy.unlabelled: expected refuse or drop, found "keep"'],
+    ),
+    (
+        "data: {train: [{source: a, policy: {empty: drop}}]}",
+        ["data.train.0.policy.empty: unknown key", 'did you mean "empty_text"?'],
+    ),
+    (
+        "data: {train: [{source: a, policy: drop}]}",
+        ["data.train.0.policy: expected a mapping with the keys empty_text, unlabelled", 'found "drop"'],
+    ),
     # missing
     ("model: {}", ["model.base: missing, and needed: Where the weights come from"]),
     ("model: {base: x, head: {}}", ["model.head.dim: missing, and needed"]),

@@ -14,6 +14,7 @@ PACKAGE = Path(sbert_train.__file__).parent
 # A room may import those before it, and itself.
 ORDER = (
     "errors",
+    "paths",
     "recipes",
     "config",
     "data",

@@ -164,6 +164,6 @@ def _value(node: Node) -> Any:
             raise ConfigError(f"line {line}: expected text as a key, found a list or mapping")
         key = str(key_node.value)
         if key in result:
-            raise ConfigError(f'line {line}: key "{key}" was given before, on line {lines[key]}')
+            raise ConfigError(f'line {line}: key "{one_line(key)}" was given before, on line {lines[key]}')
         result[key], lines[key] = _value(value_node), line
     return result

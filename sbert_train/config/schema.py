@@ -25,7 +25,9 @@ from sbert_train.config.blocks import (
     TreePath,
 )
 from sbert_train.config.objectives import Objective
+from sbert_train.config.policy import PolicyConfig
 from sbert_train.errors import SbertTrainError
+from sbert_train.paths import path_problem
 
 Pooling = Literal["mean", "cls", "max", "mean_sqrt_len", "weighted_mean", "last"]
 Activation = Literal["tanh", "relu", "gelu", "silu", "sigmoid", "identity"]
@@ -106,6 +108,8 @@ class ModelConfig(Block):
     )
 
     def wrong_keys(self) -> Iterable[tuple[TreePath, str]]:
+        if problem := path_problem(self.base):
+            yield ("base",), problem
         if self.lora is not None and self.freeze != "none":
             yield ("freeze",), "with model.lora only the adapters train: expected none"
             yield ("lora",), "its adapters are all that trains: expected null, or model.freeze none"
@@ -145,9 +149,14 @@ class _Set(Block):
         description="Names of the classes, such as `[entailment, neutral, contradiction]`, where the column of the "
         "role `label` holds text: the first is class 0, the second 1. null: it holds whole numbers.",
     )
+    policy: PolicyConfig = Field(
+        PolicyConfig(), description="What is done about a row with something wrong in it."
+    )
 
     def wrong_keys(self) -> Iterable[tuple[TreePath, str]]:
-        if not re.fullmatch(r"[\w.-]+", self.name):
+        if problem := path_problem(self.source):
+            yield ("source",), problem
+        elif not re.fullmatch(r"[\w.-]+", self.name):
             yield ("name",), 'expected letters, digits, "_", "-" and "." only'
         for role, column in self.columns.items():
             if isinstance(column, tuple) and not (column and role in ("negative", "score")):
@@ -286,6 +295,8 @@ class RunConfig(Block):
         return tuple(objective for objective in own if objective is not None)
 
     def wrong_keys(self) -> Iterable[tuple[TreePath, str]]:
+        if problem := path_problem(self.output_dir):
+            yield ("output_dir",), problem
         if len(self.objectives) < len(self.data.train):
             yield (
                 ("objective",),

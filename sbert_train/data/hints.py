@@ -23,3 +23,17 @@ def shown(value: Any, most: int = 60) -> str:
     """A value as Python writes it, cut where it would make the message unreadable."""
     text = repr(value)
     return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def one_line(problem: Exception, most: int = 300) -> str:
+    """What a library says, which may be of several lines."""
+    return " ".join(str(problem).split())[:most]
+
+
+def printable(text: str) -> str:
+    """A message in which names of the user's may stand: one line that does nothing to a terminal.
+
+    >>> printable("column a\\nb")
+    'column a\\\\nb'
+    """
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from datasets import ClassLabel, Dataset, Features
 
-from sbert_train.data.hints import listed, shown
+from sbert_train.data.hints import listed, one_line, shown
 from sbert_train.errors import DataError
 
 CHUNK_ROWS = 10_000
@@ -225,7 +225,7 @@ def read_parquet(path: Path) -> RowSource:
     try:
         schema = pq.read_schema(path)
     except pa.ArrowInvalid as problem:
-        raise DataError(f"{path} is not a Parquet file: {problem}") from problem
+        raise DataError(f"{path} is not a Parquet file: {one_line(problem)}") from problem
     refuse_repeated(schema.names, str(path))
     # Only files that `datasets` wrote: of other files it may not know every type.
     known = b"huggingface" in (schema.metadata or {})
@@ -252,7 +252,7 @@ def parquet_chunks(path: Path, wanted: Sequence[str]) -> Iterator[Chunk]:
             batches = opened.iter_batches(CHUNK_ROWS, columns=list(wanted))
             yield from arrow_chunks(str(path), batches, wanted)
     except (OSError, pa.ArrowException) as problem:
-        raise DataError(f"{path} is a damaged Parquet file: {problem}") from problem
+        raise DataError(f"{path} is a damaged Parquet file: {one_line(problem)}") from problem
 
 
 def read_dataset(dataset: Dataset, name: str) -> RowSource:

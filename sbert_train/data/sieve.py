@@ -1,20 +1,28 @@
 """Rows of a source -> rows of a set: filtered, with every value checked for its role, and every row accounted for."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
 
-from sbert_train.data.hints import listed, shown
+from sbert_train.data.hints import shown
+from sbert_train.data.policy import DROP, KEEP, REFUSE, Policy, Problem, Problems
 from sbert_train.data.readers import Chunk
+from sbert_train.data.role_values import (
+    FirstLabel,
+    first_label,
+    label_values,
+    negative_values,
+    score_values,
+    text_values,
+)
 from sbert_train.data.roles import TEXT_ROLES, ColumnsOfRole
-from sbert_train.data.values import as_list, as_number, as_truth, equals
+from sbert_train.data.values import as_list, equals
 from sbert_train.errors import DataError
 
 SHOWN_VALUES = 8
-UNLABELLED = -1  # how SNLI and many sets after it mark a pair on which the annotators did not agree
 
 ARROW_TYPES = {
     **dict.fromkeys(TEXT_ROLES, pa.string()),
@@ -34,6 +42,7 @@ class Selection:
         score_range: (low, high), the scale of the scores, mapped to [0, 1]; None leaves them as they are.
         limit: how many rows to keep at most, the first ones.
         labels: names of the classes of a label column that holds text; the first is class 0. None: it holds numbers.
+        policy: what is done about rows with something wrong in them.
     """
 
     columns: Mapping[str, ColumnsOfRole] = field(default_factory=dict)
@@ -41,6 +50,7 @@ class Selection:
     score_range: tuple[float, float] | None = None
     limit: int | None = None
     labels: tuple[str, ...] | None = None
+    policy: Policy = field(default_factory=Policy)
 
 
 @dataclass(frozen=True)
@@ -52,7 +62,8 @@ class RowAccount:
         kept: rows of the set.
         filtered: left out by `where`.
         limited: left out by `limit`.
-        dropped: reason -> rows that cannot be trained on: `empty text`, `unlabelled`.
+        dropped: reason, such as `empty text` -> rows that were left out for it.
+        kept_with: reason -> rows of the set that have this problem, where the policy is to keep them.
     """
 
     read: int
@@ -60,6 +71,7 @@ class RowAccount:
     filtered: int
     limited: int
     dropped: Mapping[str, int]
+    kept_with: Mapping[str, int] = field(default_factory=dict)
 
 
 def describe(name: str, account: RowAccount) -> str:
@@ -69,7 +81,9 @@ def describe(name: str, account: RowAccount) -> str:
     parts = "; ".join(f"{number:,} {what}" for what, number in left_out.items() if number)
     kept = f"{account.kept:,} kept" if parts else "all kept"
     rows_read = f"{account.read:,} row{'' if account.read == 1 else 's'} read"
-    return f"{name}: {rows_read}, {kept}" + (f" ({parts})" if parts else "")
+    problems = ", ".join(f"{reason} {number:,}" for reason, number in account.kept_with.items())
+    told = "; ".join([*([parts] if parts else []), *([f"kept: {problems}"] if problems else [])])
+    return f"{name}: {rows_read}, {kept}" + (f" ({told})" if told else "")
 
 
 class Sieve:
@@ -80,13 +94,22 @@ class Sieve:
         self._read = self._kept = self._filtered = self._limited = 0
         self._counts: dict[str, int] = {}
         self._scores_are_lists: bool | None = None
+        self._first_label: FirstLabel | None = None
         self._dropped: Counter[str] = Counter()
+        self._kept_with: Counter[str] = Counter()
         self._refused: dict[str, list[Any]] = {}
 
     @property
     def account(self) -> RowAccount:
         """The rows so far."""
-        return RowAccount(self._read, self._kept, self._filtered, self._limited, dict(self._dropped))
+        return RowAccount(
+            self._read,
+            self._kept,
+            self._filtered,
+            self._limited,
+            dict(self._dropped),
+            dict(self._kept_with),
+        )
 
     def take(
         self, chunk: Chunk, roles: Mapping[str, Sequence[str]], class_names: Mapping[str, Sequence[str]]
@@ -103,7 +126,7 @@ class Sieve:
             a list of S of them where several columns, or lists, hold it; `label`: int64.
 
         Raises:
-            DataError: a value that its role cannot take, with its place.
+            DataError: a value that its role cannot take, with its place, unless the policy is to drop or keep its row.
         """
         self._read += len(chunk)
         if self._scores_are_lists is None and "score" in roles:
@@ -111,26 +134,18 @@ class Sieve:
             self._scores_are_lists = len(columns) > 1 or any(isinstance(one, list) for one in columns[0])
         for column, wanted in self._selection.where.items():
             chunk = self._filter(chunk, column, wanted, class_names.get(column, ()))
-        values = {
-            role: READ_TEXTS[role](chunk, columns, role)
-            for role, columns in roles.items()
-            if role in READ_TEXTS
-        }
-        if "label" in roles:
-            (column,) = roles["label"]
-            values["label"] = [self._label(chunk, row, column) for row in range(len(chunk))]
-        rows = self._limit(self._usable(values, len(chunk)))
+        problems: Problems = {}
+        values = self._values(chunk, roles, problems)
+        rows = self._usable(chunk, problems)
         chosen = {role: [column[row] for row in rows] for role, column in values.items()}
         types = dict(ARROW_TYPES)
-        if "negative" in roles:
-            self._check_counts(chunk, rows, chosen["negative"], "negative")
+        for role in ("negative", "score"):
+            if role in roles:
+                self._check_counts(chunk, rows, chosen[role], role)
         if "score" in roles and self._scores_are_lists:
             types["score"] = pa.list_(pa.float64())
-            chosen["score"] = [self._scores(chunk, row, roles["score"]) for row in rows]
-            self._check_counts(chunk, rows, chosen["score"], "score")
         elif "score" in roles:
-            (column,) = roles["score"]
-            chosen["score"] = [self._score(chunk, row, column, chunk.columns[column][row]) for row in rows]
+            chosen["score"] = [score for (score,) in chosen["score"]]
         return pa.table({role: pa.array(chosen[role], types[role]) for role in roles})
 
     def require_rows(self) -> None:
@@ -167,63 +182,58 @@ class Sieve:
         self._filtered += len(chunk) - len(passed)
         return passed
 
-    def _usable(self, values: Mapping[str, list[Any]], count: int) -> list[int]:
-        """The rows that can be trained on; the others are dropped and counted, each for one reason."""
-        unlabelled = {row for row, label in enumerate(values.get("label", ())) if label is None}
-        texts = [column for role, column in values.items() if role in TEXT_ROLES]
-        empty = {row for column in texts for row, text in enumerate(column) if is_empty(text)} - unlabelled
-        for reason, rows in {"unlabelled": unlabelled, "empty text": empty}.items():
-            if rows:
-                self._dropped[reason] += len(rows)
-        return [row for row in range(count) if row not in unlabelled and row not in empty]
+    def _values(
+        self, chunk: Chunk, roles: Mapping[str, Sequence[str]], problems: Problems
+    ) -> dict[str, list[Any]]:
+        """Role -> its values, one per row; of what is wrong with a row a lacking label comes first, then its texts."""
+        values: dict[str, list[Any]] = {}
+        if "label" in roles:
+            (column,) = roles["label"]
+            self._first_label = self._first_label or first_label(chunk, column)
+            names = self._selection.labels
+            values["label"] = label_values(chunk, column, names, self._first_label, problems)
+        for role, columns in roles.items():
+            if role in TEXT_ROLES:
+                read = negative_values if role == "negative" else text_values
+                values[role] = list(read(chunk, columns, role, problems))
+        if "score" in roles:
+            values["score"] = score_values(chunk, roles["score"], self._selection.score_range, problems)
+        return values
 
-    def _limit(self, rows: list[int]) -> list[int]:
-        room = len(rows) if self._selection.limit is None else self._selection.limit - self._kept
-        taken = rows[:room]
-        self._kept += len(taken)
-        self._limited += len(rows) - len(taken)
-        return taken
+    def _usable(self, chunk: Chunk, problems: Problems) -> list[int]:
+        """The rows of the set, by the policy and the limit; of the others each is counted for one reason."""
+        rows: list[int] = []
+        limit = self._selection.limit
+        for row in range(len(chunk)):
+            has_room = limit is None or self._kept < limit
+            kept_with = self._kept_problems(chunk, row, problems, has_room)
+            if kept_with is None:
+                continue
+            if not has_room:
+                self._limited += 1
+                continue
+            self._kept += 1
+            self._kept_with.update(kept_with)
+            rows.append(row)
+        return rows
 
-    def _label(self, chunk: Chunk, row: int, column: str) -> int | None:
-        """A class as an integer; None where there is none, or -1."""
-        value = chunk.columns[column][row]
-        if value is None or value == "":
-            return None
-        names = self._selection.labels
-        if names is not None:
-            if value not in names:
-                expected = f"one of the names in `labels`, {listed(names)} (choose rows by `where`)"
-                raise not_for_role(chunk, row, column, "label", expected, value)
-            return names.index(value)
-        truth = as_truth(value)
-        number = as_number(value) if truth is None else int(truth)
-        if number is None or number != int(number):
-            expected = (
-                "a whole number (name classes in words by `labels`, or leave the column out by `label: null`)"
-            )
-            raise not_for_role(chunk, row, column, "label", expected, value)
-        return None if number == UNLABELLED else int(number)
+    def _kept_problems(self, chunk: Chunk, row: int, problems: Problems, has_room: bool) -> set[str] | None:
+        """With which problems a row is kept; None where it is dropped."""
+        kept_with: set[str] = set()
+        for problem in problems.get(row, ()):
+            choice = self._selection.policy.of(problem.kind)
+            if choice == DROP or (choice == KEEP and not problem.can_be_kept):
+                self._dropped[problem.reason] += 1
+                return None
+            if choice == REFUSE and has_room:
+                raise DataError(self._refusal(chunk, row, problem, problems))
+            kept_with.add(problem.reason)
+        return kept_with
 
-    def _scores(self, chunk: Chunk, row: int, columns: Sequence[str]) -> list[float]:
-        """The scores of one row, of all their columns; a column may hold lists itself."""
-        values = [(column, chunk.columns[column][row]) for column in columns]
-        lists = [(column, value if isinstance(value, list) else [value]) for column, value in values]
-        return [self._score(chunk, row, column, one) for column, several in lists for one in several]
-
-    def _score(self, chunk: Chunk, row: int, column: str, value: Any) -> float:
-        """One score, mapped from score_range to [0, 1] where that is given."""
-        number = as_number(value)
-        if number is None:
-            raise not_for_role(chunk, row, column, "score", "a finite number", value)
-        if self._selection.score_range is None:
-            return float(number)
-        low, high = self._selection.score_range
-        if not low <= number <= high:
-            raise DataError(
-                f"{chunk.place(row)}: score {shown(value)} is outside score_range [{low:g}, {high:g}]; "
-                "correct the row or widen score_range"
-            )
-        return float((number - low) / (high - low))
+    def _refusal(self, chunk: Chunk, row: int, problem: Problem, problems: Problems) -> str:
+        same = sum(any(one.kind == problem.kind for one in several) for several in problems.values())
+        others = f" ({same:,} of the first {self._read:,} rows have this)" if same > 1 else ""
+        return f"{chunk.place(row)}: {problem.words}; correct the row{problem.ways_out}{others}"
 
     def _check_counts(
         self, chunk: Chunk, rows: Sequence[int], lists: Sequence[Sequence[Any]], role: str
@@ -235,42 +245,3 @@ class Sieve:
                     f"{chunk.place(row)}: expected {count} {role}s as in the rows before, found {len(values)}; "
                     "every row needs the same number"
                 )
-
-
-def text_values(chunk: Chunk, columns: Sequence[str], role: str) -> list[str | None]:
-    """The texts of one column; None where there is none."""
-    (column,) = columns
-    for row, value in enumerate(chunk.columns[column]):
-        if value is not None and not isinstance(value, str):
-            raise not_for_role(chunk, row, column, role, "a text", value)
-    return list(chunk.columns[column])
-
-
-def negative_values(chunk: Chunk, columns: Sequence[str], role: str) -> list[list[str | None]]:
-    """The texts of all columns of negatives, one list per row; a column may hold lists itself."""
-    lists: list[list[str | None]] = [[] for _ in range(len(chunk))]
-    for column in columns:
-        for row, value in enumerate(chunk.columns[column]):
-            texts = value if isinstance(value, list) else [value]
-            if not all(isinstance(text, str | None) for text in texts):
-                raise not_for_role(chunk, row, column, role, "a text or a list of texts", value)
-            lists[row].extend(texts)
-    return lists
-
-
-def not_for_role(chunk: Chunk, row: int, column: str, role: str, expected: str, value: Any) -> DataError:
-    """The error of a value that its role cannot take."""
-    return DataError(f"{chunk.place(row)}: {role} needs {expected}, column {column!r} has {shown(value)}")
-
-
-def is_empty(text: str | Sequence[str | None] | None) -> bool:
-    """Whether there is nothing to read: no text, white space only, or one such among several."""
-    if text is None or isinstance(text, str):
-        return not (text and text.strip())
-    return not text or any(is_empty(one) for one in text)
-
-
-READ_TEXTS: dict[str, Callable[[Chunk, Sequence[str], str], list[Any]]] = {
-    **dict.fromkeys(TEXT_ROLES, text_values),
-    "negative": negative_values,
-}

@@ -10,12 +10,14 @@ import datasets
 import pyarrow as pa
 
 from sbert_train.data.cache import cached_rows
-from sbert_train.data.hints import listed
+from sbert_train.data.hints import listed, printable
 from sbert_train.data.locate import DEFAULT_SPLIT, find
+from sbert_train.data.policy import Policy
 from sbert_train.data.readers import RowSource
 from sbert_train.data.roles import ColumnsOfRole, require_columns, resolve_roles
 from sbert_train.data.sieve import RowAccount, Selection, Sieve
 from sbert_train.errors import DataError
+from sbert_train.paths import path_problem
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,7 @@ def load_set(
     score_range: Sequence[float] | None = None,
     limit: int | None = None,
     labels: Sequence[str] | None = None,
+    policy: Mapping[str, str] | None = None,
     cache_dir: Path | None = None,
 ) -> LoadedSet:
     """Read a data set, keep the rows and columns that are asked for, and account for the rest.
@@ -64,21 +67,24 @@ def load_set(
         score_range: [low, high] of the scores, mapped to [0, 1].
         limit: keep the first n rows of those that are left.
         labels: names of the classes of a label column that holds text; the first is class 0.
+        policy: kind of problem -> refuse, drop or keep; see `Policy`, whose defaults hold for what is not mentioned.
         cache_dir: the folder of the cache; None for that of `datasets`.
 
     Raises:
         DataError: one line that names the set, the place, what was expected and what was found.
     """
     try:
-        selection = checked_selection(columns, where, score_range, limit, labels)
+        if problem := path_problem(source):
+            raise DataError(f"{source[:60]!r}: {problem}")
+        selection = checked_selection(columns, where, score_range, limit, labels, policy)
         origin = find(source, subset, split, cache_dir)
         rows, account = cached_rows(
             cache_dir,
             [origin.identity, asdict(selection)],
             lambda path: write_rows(origin.open(), selection, path),
         )
-    except DataError as problem:
-        raise DataError(f"data set {name!r}: {problem}") from problem
+    except DataError as error:
+        raise DataError(f"data set {name!r}: {printable(str(error))}") from error
     return LoadedSet(name, rows, account)
 
 
@@ -88,6 +94,7 @@ def checked_selection(
     score_range: Sequence[float] | None,
     limit: int | None,
     labels: Sequence[str] | None,
+    policy: Mapping[str, str] | None,
 ) -> Selection:
     """The selection that these keys of the config ask for; raises DataError where they contradict themselves."""
     if limit is not None and limit < 1:
@@ -98,7 +105,11 @@ def checked_selection(
         if not low < high:
             raise DataError(f"score_range: expected [low, high] with low < high, found [{low:g}, {high:g}]")
     names = None if labels is None else tuple(labels)
-    return Selection(dict(columns or {}), dict(where or {}), scale, limit, names)
+    try:
+        chosen = Policy(**(policy or {}))
+    except (TypeError, ValueError) as problem:
+        raise DataError(f"policy: {problem}") from problem
+    return Selection(dict(columns or {}), dict(where or {}), scale, limit, names, chosen)
 
 
 def write_rows(sources: Iterable[RowSource], selection: Selection, path: Path) -> RowAccount:

@@ -22,6 +22,7 @@ from transformers import PreTrainedTokenizerBase
 from sbert_train.data.cache import fingerprint
 from sbert_train.data.quiet import quiet_libraries
 from sbert_train.data.roles import TEXT_ROLES
+from sbert_train.data.text_ids import longest_read, token_ids
 
 BATCH_ROWS = 1_000
 ROWS_PER_PROCESS = 5_000  # below this a process takes longer to start than to tokenise
@@ -84,20 +85,30 @@ def tokenise_table(
         texts = (column.flatten() if is_nested else column).to_pylist()
         # Each distinct text once: every premise of SNLI stands in three rows.
         place = {text: i for i, text in enumerate(dict.fromkeys(texts))}
-        encoded = tokenizer(
-            [prefix + text for text in place],
-            truncation=max_length is not None,
-            max_length=max_length,
-            return_attention_mask=False,
-            return_token_type_ids=False,
-        )
-        distinct = encoded["input_ids"]
+        distinct = token_ids([prefix + text for text in place], tokenizer, max_length)
         ids = pa.array([distinct[place[text]] for text in texts], TOKEN_IDS)
         if is_nested:
             lengths = pc.list_value_length(column).to_numpy()
             ids = pa.ListArray.from_arrays(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32), ids)
         table = table.set_column(table.column_names.index(role), role, ids)
     return table
+
+
+def very_long_texts(
+    rows: datasets.Dataset, roles: Sequence[str], max_length: int | None, prompts: Mapping[str, str]
+) -> int:
+    """How many texts of these roles are cut before they are tokenised; arguments as for `tokenise`."""
+    limit = longest_read(max_length)
+    if limit is None:
+        return 0
+    table: pa.Table = rows.select_columns(list(roles)).with_format("arrow")[:]
+    count = 0
+    for role in roles:
+        column = table[role]
+        texts = column if pa.types.is_string(column.type) else pc.list_flatten(column)
+        longer = pc.greater(pc.utf8_length(texts), limit - len(prompts.get(role, "")))
+        count += pc.sum(longer).as_py() or 0
+    return count
 
 
 def token_features(features: Features, roles: Sequence[str]) -> Features:

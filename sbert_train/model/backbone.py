@@ -8,6 +8,7 @@ from tokenizers import normalizers
 from torch import Tensor, nn
 from transformers import AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
+from sbert_train.data.hints import one_line
 from sbert_train.errors import ModelError
 from sbert_train.model.foreign_code import refuse_foreign_code, untrusted
 from sbert_train.model.layout import Layout
@@ -33,9 +34,7 @@ def load_backbone(layout: Layout, trust_remote_code: bool) -> tuple[PreTrainedMo
         )
         tokenizer = AutoTokenizer.from_pretrained(layout.backbone, trust_remote_code=trust_remote_code)
     except (OSError, ValueError, KeyError, RuntimeError, ImportError, SafetensorError) as error:
-        if not trust_remote_code and "trust_remote_code" in str(error):
-            raise untrusted(layout.backbone) from error
-        raise ModelError(f"{layout.backbone}: transformers cannot load it: {_one_line(error)}") from error
+        raise _cannot_load(layout.backbone, error, trust_remote_code) from error
     # transformers would begin these at random, and no embedding depends on the pooler.
     missing = sorted(name for name in report["missing_keys"] if not name.startswith("pooler."))
     if missing:
@@ -43,12 +42,29 @@ def load_backbone(layout: Layout, trust_remote_code: bool) -> tuple[PreTrainedMo
             f"{layout.backbone}: its weights lack {len(missing)} of those of {type(backbone).__name__} "
             f"({', '.join(missing[:3])}{', ...' if len(missing) > 3 else ''}); they are those of another model"
         )
+    if set(tokenizer.get_vocab()) <= set(tokenizer.all_special_tokens):
+        # What transformers makes of a folder without its files is a tokenizer to which all texts are the same.
+        raise ModelError(
+            f"{layout.backbone}: its tokenizer knows not one piece of text, so its vocabulary must be missing; copy "
+            "the files of the tokenizer, such as tokenizer.json, into the folder"
+        )
     if layout.do_lower_case:
         # As part of the tokenizer it is saved with it, so that nobody has to remember the flag.
         backend = tokenizer.backend_tokenizer
         steps = [normalizers.Lowercase()] + ([backend.normalizer] if backend.normalizer else [])
         backend.normalizer = normalizers.Sequence(steps)
     return backbone, tokenizer
+
+
+def _cannot_load(folder: Path, error: Exception, trust_remote_code: bool) -> ModelError:
+    """Why transformers cannot load a folder, in the words of this package where its own do not help."""
+    if not trust_remote_code and "trust_remote_code" in str(error):
+        return untrusted(folder)
+    if "ignore_mismatched_sizes" in str(error):
+        return ModelError(
+            f"{folder}: its weights have other shapes than its config.json says; they are those of another model"
+        )
+    return ModelError(f"{folder}: transformers cannot load it: {one_line(error)}")
 
 
 def save_backbone(
@@ -69,8 +85,19 @@ def save_backbone(
     tokenizer.save_pretrained(folder)
 
 
-def check_max_length(base: str | Path, backbone: PreTrainedModel, max_length: int | None) -> None:
-    """Raise ModelError where more tokens are asked for than the backbone has positions."""
+def check_max_length(
+    base: str | Path,
+    backbone: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    max_length: int | None,
+) -> None:
+    """Raise ModelError where more tokens are asked for than the backbone has positions, or none of a text's own."""
+    special = tokenizer.num_special_tokens_to_add()
+    if max_length is not None and max_length <= special:
+        raise ModelError(
+            f"{base}: model.max_length is {max_length}, but {special} of the tokens of each text are special ones; "
+            f"expected at least {special + 1}"
+        )
     table = getattr(backbone.config, "max_position_embeddings", None)
     if max_length is None or not isinstance(table, int) or table < 1:
         return
@@ -85,7 +112,3 @@ def layers_of(backbone: PreTrainedModel) -> nn.ModuleList | None:
     """The stack of transformer layers: the longest list of modules, whatever the architecture calls it."""
     stacks = [module for module in backbone.modules() if isinstance(module, nn.ModuleList)]
     return max(stacks, key=len) if stacks else None
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())[:300]

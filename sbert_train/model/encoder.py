@@ -128,7 +128,7 @@ class SentenceEncoder(TextEncoder):
         folder = resolve_model(str(base), revision=revision, trust_remote_code=trust_remote_code)
         layout = read_layout(folder)
         backbone, tokenizer = load_backbone(layout, trust_remote_code)
-        check_max_length(base, backbone, max_length)
+        check_max_length(base, backbone, tokenizer, max_length)
         encoder = cls(
             backbone,
             tokenizer,

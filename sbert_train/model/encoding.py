@@ -17,6 +17,8 @@ from tqdm.auto import tqdm
 from transformers import PreTrainedTokenizerBase
 
 from sbert_train.data.batch import TextBatch, pack
+from sbert_train.data.literal import read_literally
+from sbert_train.data.text_ids import token_ids
 from sbert_train.model.corpus import Chunk, chunks, forwards
 from sbert_train.model.precision import PRECISIONS, forward_in
 from sbert_train.model.roles import prompt_of
@@ -47,8 +49,9 @@ class TextEncoder(nn.Module, ABC):
         prompts: Mapping[str, str],
         default_prompt_name: str | None,
     ) -> None:
-        """Keep what turns a text into token ids; see `SentenceEncoder`."""
+        """Keep what turns a text into token ids; see `SentenceEncoder`. The tokenizer will read texts literally."""
         super().__init__()
+        read_literally(tokenizer)
         self.tokenizer = tokenizer
         self.max_length = max_length
         self.prompts = dict(prompts)
@@ -229,17 +232,8 @@ class TextEncoder(nn.Module, ABC):
 
     def tokenize(self, texts: Sequence[str]) -> list[NDArray[np.int32]]:
         """The token ids of each text, with special tokens, cut at max_length; a text of none has that of padding."""
-        if not texts:
-            return []
-        nothing = [self.tokenizer.pad_token_id or 0]
-        encoded = self.tokenizer(
-            list(texts),
-            truncation=self.max_length is not None,
-            max_length=self.max_length,
-            return_attention_mask=False,
-            return_token_type_ids=False,
-        )
-        return [np.array(ids or nothing, dtype=np.int32) for ids in encoded["input_ids"]]
+        ids = token_ids(texts, self.tokenizer, self.max_length)
+        return [np.array(one, dtype=np.int32) for one in ids]
 
 
 def _check(

@@ -13,6 +13,7 @@ from huggingface_hub import errors as hub_errors
 
 from sbert_train.errors import ModelError
 from sbert_train.model.links import refuse_links_out
+from sbert_train.paths import path_problem
 
 PACKAGE = "package://"
 
@@ -70,6 +71,8 @@ def resolve_model(
         ModelError: nothing is there, the Hub cannot be reached, the weights of a known package are others, a link
             leads out of the folder, or a revision is asked of what has none.
     """
+    if problem := path_problem(base):
+        raise ModelError(f"{base[:60]!r}: {problem}")
     found = _find(base, revision, cache_dir, trust_remote_code)
     refuse_links_out(found)
     return found

@@ -7,7 +7,11 @@ from transformers import TrainingArguments
 
 from sbert_train.config import RunConfig
 from sbert_train.data.batch import TextBatch
+from sbert_train.data.roles import TEXT_ROLES
 from sbert_train.data.sieve import describe
+from sbert_train.data.sources import LoadedSet
+from sbert_train.data.text_ids import longest_read
+from sbert_train.data.tokens import very_long_texts
 from sbert_train.model.attention import attention_dropout, describe_attention, head_channels
 from sbert_train.model.encoder import SentenceEncoder
 from sbert_train.model.gradient_cache import micro_batches
@@ -49,9 +53,10 @@ def plan_lines(base: str, parts: Parts, args: TrainingArguments) -> list[str]:
         lines.append(
             f"train      {describe(one.name, one.account)}"
             + (f"; not used: {', '.join(unused)}" if unused else "")
+            + _cut(one, encoder, unused)
         )
     lines += [
-        f"eval       {describe(one.name, one.account)} ({task.kind})"
+        f"eval       {describe(one.name, one.account)} ({task.kind}){_cut(one, encoder)}"
         for one, task in zip(parts.eval_sets, parts.tasks, strict=True)
     ]
     lines += [
@@ -71,6 +76,17 @@ def resume_lines(checkpoint: Checkpoint | None, changes: Sequence[str]) -> list[
         f"resume     from step {checkpoint.step}, {checkpoint.path}",
         *(f"changed    {one}" for one in changes),
     ]
+
+
+def _cut(one: LoadedSet, encoder: SentenceEncoder, unused: Sequence[str] = ()) -> str:
+    """How many texts of a set are so long that most of them is not even tokenised, where there are any."""
+    roles = [role for role in TEXT_ROLES if role in one.rows.column_names and role not in unused]
+    prompts = {role: encoder.prompt_for(role) for role in roles}
+    count = very_long_texts(one.rows, roles, encoder.max_length, prompts)
+    if not count:
+        return ""
+    texts = f"{count:,} text{'' if count == 1 else 's'} of more than {longest_read(encoder.max_length):,} characters"
+    return f"; cut before tokenising: {texts}"
 
 
 def _shape(encoder: SentenceEncoder) -> str:

@@ -78,4 +78,5 @@ def load(one: TrainSet | EvalSet) -> LoadedSet:
         score_range=one.score_range,
         limit=one.limit,
         labels=one.labels,
+        policy=one.policy.model_dump(),
     )

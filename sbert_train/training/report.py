@@ -26,7 +26,7 @@ def write_report(
         sbert_train: version     base: the model's base     seed
         training: {steps, epochs, seconds, seconds_to_first_step, rows_per_second, input_share,
                    mean_loss, resumed_from, best_step, best_metric_name}
-        data: [{set, read, kept, filtered, limited, dropped: {reason: rows}}, ...]
+        data: [{set, read, kept, filtered, limited, dropped: {reason: rows}, kept_with: {reason: rows}}, ...]
         evaluation: Comparison.to_json() of the models "before" and "after"; null without eval sets
 
     seconds are those from the first step to the last, with evaluations and checkpoints; rows_per_second are over

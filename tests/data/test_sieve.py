@@ -108,9 +108,11 @@ def test_a_row_that_the_filter_leaves_out_is_not_looked_at_further() -> None:
 
 
 def test_labels_are_whole_numbers_however_they_are_written() -> None:
-    written = [0, 1.0, "2", " 3 ", "4.0", True, "False", Decimal(7)]
+    written = [0, 1.0, "2", " 3 ", "4.0", Decimal(7)]
     rows, _ = sift({"anchor": ["a"] * len(written), "label": written})
-    assert rows["label"] == [0, 1, 2, 3, 4, 1, 0, 7]
+    assert rows["label"] == [0, 1, 2, 3, 4, 7]
+    rows, _ = sift({"anchor": ["a"] * 4, "label": [True, "False", "TRUE", False]})
+    assert rows["label"] == [1, 0, 1, 0]
 
 
 def test_classes_in_words_are_numbered_in_the_order_of_their_names() -> None:
@@ -192,6 +194,30 @@ def test_limit_keeps_the_first_rows_over_all_chunks() -> None:
             "line 2: label needs one of the names",
         ),
         ({"anchor": ["a"], "label": [0.5]}, {}, "column 'label' has 0.5"),
+        ({"anchor": ["a"], "label": [2**63]}, {}, "column 'label' has 9223372036854775808"),
+        ({"anchor": ["a"], "score": [10**400]}, {}, "score needs a finite number, column 'score' has 1000"),
+        (
+            {"anchor": ["a"] * 3, "label": [None, 1, True]},
+            {},
+            "line 4: label needs labels of one kind, column 'label' has True after 1 in line 3; correct the row",
+        ),
+        (
+            {"anchor": ["a"] * 2, "label": ["false", "0"]},
+            {},
+            "line 3: label needs labels of one kind, column 'label' has '0' after 'false' in line 2",
+        ),
+        (
+            {"anchor": ["a"] * 2, "label": ["0", "neutral"]},
+            {},
+            "line 3: label needs a whole number (name classes in words by `labels`, or leave the column out by "
+            "`label: null`), column 'label' has 'neutral' after '0' in line 2; correct the row, or set "
+            "policy.wrong_label of this set to drop",
+        ),
+        (
+            {"anchor": ["a"] * 2, "label": ["yes", 1]},
+            {"labels": ("no", "yes")},
+            "column 'label' has 1 after 'yes' in line 2",
+        ),
         ({"anchor": ["a"], "label": [float("nan")]}, {}, "column 'label' has nan"),
         (
             {"anchor": ["a"], "score": ["4,5"]},
@@ -205,7 +231,8 @@ def test_limit_keeps_the_first_rows_over_all_chunks() -> None:
         (
             {"anchor": ["a", "b"], "score": ["5", "5.01"]},
             {"score_range": (0, 5)},
-            "line 3: score '5.01' is outside score_range [0, 5]; correct the row or widen score_range",
+            "line 3: score '5.01' is outside score_range [0, 5] (widen it, if the score is right); correct the row, or "
+            "set policy.score_out_of_range of this set to drop or keep",
         ),
         (
             {"anchor": ["a", "b"], "negative": [["x", "y"], ["z"]]},
@@ -250,7 +277,7 @@ def test_several_scores_of_a_row_become_a_list_in_their_scale() -> None:
 def test_long_values_are_cut_in_messages() -> None:
     with pytest.raises(DataError) as raised:
         sift({"anchor": ["a"], "score": ["x" * 10_000]})
-    assert len(str(raised.value)) < 200
+    assert len(str(raised.value)) < 220
 
 
 @pytest.mark.parametrize(
@@ -262,6 +289,11 @@ def test_long_values_are_cut_in_messages() -> None:
             RowAccount(20, 10, 4, 3, {"empty text": 1, "unlabelled": 2}),
             "snli: 20 rows read, 10 kept (4 filtered by where; 3 over the limit; 1 dropped: empty text; "
             "2 dropped: unlabelled)",
+        ),
+        (RowAccount(3, 3, 0, 0, {}, {"empty text": 3}), "snli: 3 rows read, all kept (kept: empty text 3)"),
+        (
+            RowAccount(2000, 1999, 0, 0, {"wrong text": 1}, {"empty text": 1200, "score out of range": 1}),
+            "snli: 2,000 rows read, 1,999 kept (1 dropped: wrong text; kept: empty text 1,200, score out of range 1)",
         ),
     ],
 )

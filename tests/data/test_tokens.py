@@ -10,74 +10,16 @@ from typing import Any
 import datasets
 import pytest
 from datasets import Dataset, Features, List, Value
-from tokenizers import pre_tokenizers
-from transformers import (
-    BertTokenizer,
-    MPNetTokenizer,
-    PreTrainedTokenizer,
-    PreTrainedTokenizerBase,
-    RobertaTokenizer,
-    XLMRobertaTokenizer,
-)
+from transformers import PreTrainedTokenizerBase
 
 from sbert_train.data import tokens
 from sbert_train.data.sources import load_set
-from sbert_train.data.tokens import tokenise, useful_processes
+from sbert_train.data.text_ids import cut
+from sbert_train.data.tokens import tokenise, useful_processes, very_long_texts
+from tests.data.vocabularies import LetterTokenizer, bert, mpnet, roberta, xlm_roberta
 
-WORDS = ["the", "cat", "sat", "on", "a", "mat", "dog", "ran", "query", ":"]
 TEXTS = ["the cat sat on the mat", "a dog ran", "cats", "the cat sat on the mat", "Zwölf 🐝 !", "dog " * 50]
 IDS = List(Value("int32"))
-
-
-class LetterTokenizer(PreTrainedTokenizer):
-    """A tokenizer without a Rust backend, such as some of the languages without spaces have: one token per letter."""
-
-    def __init__(self, **options: Any) -> None:
-        self.letters = {
-            letter: place for place, letter in enumerate(["[UNK]", *"abcdefghijklmnopqrstuvwxyz "])
-        }
-        super().__init__(unk_token="[UNK]", **options)  # type: ignore[no-untyped-call]
-
-    @property
-    def vocab_size(self) -> int:
-        return len(self.letters)
-
-    def get_vocab(self) -> dict[str, int]:
-        return dict(self.letters)
-
-    def _tokenize(self, text: str, **_: Any) -> list[str]:
-        return list(text)
-
-    def _convert_token_to_id(self, token: str) -> int:
-        return self.letters.get(token, 0)
-
-
-def numbered(*pieces: str) -> dict[str, int]:
-    return {piece: number for number, piece in enumerate(pieces)}
-
-
-def bert(*more: str) -> PreTrainedTokenizerBase:
-    return BertTokenizer(vocab=numbered("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS, "##s", *more))
-
-
-def mpnet() -> PreTrainedTokenizerBase:
-    return MPNetTokenizer(vocab=numbered("<s>", "<pad>", "</s>", "<unk>", "[UNK]", "<mask>", *WORDS))
-
-
-def roberta() -> PreTrainedTokenizerBase:
-    letters = sorted(pre_tokenizers.ByteLevel.alphabet())
-    vocabulary = numbered("<s>", "<pad>", "</s>", "<unk>", "<mask>", *letters, "at", "cat")
-    merges: list[Any] = [("a", "t"), ("c", "at")]
-    return RobertaTokenizer(vocab=vocabulary, merges=merges)
-
-
-def xlm_roberta() -> PreTrainedTokenizerBase:
-    special: list[Any] = [(piece, 0.0) for piece in ("<s>", "<pad>", "</s>", "<unk>")]
-    pieces = [
-        *((f"▁{word}", -2.0) for word in WORDS),
-        *((letter, -5.0) for letter in "abcdefghijklmnopqrstuvwxyz▁"),
-    ]
-    return XLMRobertaTokenizer(vocab=special + pieces)
 
 
 def pairs(texts: list[str] = TEXTS) -> Dataset:
@@ -215,6 +157,28 @@ def test_a_prompt_for_a_role_that_is_not_there_changes_nothing(rows: Dataset) ->
     prompts = {"sentence1": "query: "}
     with_prompt = tokenise(rows, bert(), max_length=16, prompts=prompts)
     assert with_prompt._fingerprint == tokenise(rows, bert(), max_length=16)._fingerprint
+
+
+def test_texts_that_are_cut_before_they_are_tokenised_are_counted() -> None:
+    long, longest = "cat " * 250, "cat " * 251
+    columns: dict[str, list[Any]] = {
+        "anchor": ["cat", long, longest],
+        "negative": [["a", longest], [long, long], [longest, longest]],
+    }
+    rows = Dataset.from_dict(columns).select([2, 1, 0])
+
+    def count(*roles: str, length: int | None = 16, **prompts: str) -> int:
+        return very_long_texts(rows, roles, length, prompts)
+
+    assert (count("anchor"), count("negative"), count("anchor", "negative")) == (1, 3, 4)
+    assert count("anchor", anchor="q: ") == 2, "a prompt is a part of the text"
+    assert count("anchor", "negative", length=None) == count("anchor", length=64) == 0
+    texts: list[str] = [*columns["anchor"]]
+    assert [text != part for text, part in zip(texts, cut(texts, bert(), 16), strict=True)] == [
+        False,
+        False,
+        True,
+    ]
 
 
 @pytest.mark.parametrize(("shown_from", "is_shown"), [(1, True), (100, False)])

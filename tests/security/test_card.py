@@ -59,11 +59,12 @@ def comparison(name: str) -> TaskComparison:
 
 
 def config(text: str) -> str:
+    path = " ".join(text.split())  # of more than a line none is taken
     blocks = {
-        "output_dir": text,
-        "model": {"base": text, "prompts": {"anchor": text}},
+        "output_dir": path,
+        "model": {"base": path, "prompts": {"anchor": text}},
         "data": {
-            "train": [{"source": text, "name": "x", "columns": {"anchor": text}, "where": {text: text}}]
+            "train": [{"source": path, "name": "x", "columns": {"anchor": text}, "where": {text: text}}]
         },
         "objective": {"name": "triplet"},
         "train": {text: text},
@@ -93,7 +94,7 @@ def test_nothing_breaks_out_of_its_place(text: str, place: str) -> None:
     assert data.license is None and data.library_name == "sentence-transformers"
     if place == "config":
         [fence] = [token for token in tokens(card) if token.type == "fence" and token.info == "yaml"]
-        assert yaml.safe_load(fence.content)["model"]["base"] == text
+        assert yaml.safe_load(fence.content)["model"]["prompts"]["anchor"] == text
 
 
 def test_the_malice_works_where_it_is_put_in_as_it_is() -> None:

@@ -49,6 +49,7 @@ def test_a_run_leaves_its_folder_and_a_model_that_others_load(tmp_path: Path, ti
         "filtered": 0,
         "limited": 0,
         "dropped": {},
+        "kept_with": {},
     }
     scores = report["evaluation"]["tasks"][0]["scores"]
     assert scores["before"]["spearman_cosine"]["value"] != scores["after"]["spearman_cosine"]["value"]

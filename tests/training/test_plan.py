@@ -1,0 +1,44 @@
+"""The plan of a run says what a person would want to know before the first step."""
+
+import json
+from pathlib import Path
+
+from tests.training.runs import run, sentences, write_csv
+
+
+def test_the_plan_tells_how_many_texts_are_cut_before_they_are_tokenised(
+    tmp_path: Path, tiny_model: Path
+) -> None:
+    rows = sentences(16)
+    rows[3] = ("cat " * 1_000, rows[3][1], "dog " * 1_000, 1.0)
+    train = write_csv(tmp_path / "train.csv", ("anchor", "positive", "extra"), [row[:3] for row in rows])
+    scored = write_csv(
+        tmp_path / "dev.csv", ("sentence1", "sentence2", "score"), [(*row[:2], row[3]) for row in rows]
+    )
+    data = {
+        "train": [{"source": str(train)}],
+        "eval": [{"source": str(scored), "task": "sts", "score_range": [0, 5]}],
+    }
+    _, lines = run(tmp_path, tiny_model, data=data, train={"max_steps": 1})
+    told = "cut before tokenising: 1 text of more than 1,024 characters"
+    assert [line for line in lines if line.startswith("train ")] == [
+        f"train      train: 16 rows read, all kept; {told}"
+    ]
+    assert any(line.startswith("eval ") and line.endswith(f"(sts); {told}") for line in lines)
+
+
+def test_rows_that_the_policy_keeps_or_drops_are_told_in_the_plan_the_report_and_the_card(
+    tmp_path: Path, tiny_model: Path
+) -> None:
+    rows = [(one, other, score) for one, other, _, score in sentences(16)]
+    rows[1], rows[2], rows[3] = ("", rows[1][1], 1.0), (*rows[2][:2], 5.5), (*rows[3][:2], -1.0)
+    source = write_csv(tmp_path / "pairs.csv", ("sentence1", "sentence2", "score"), rows)
+    policy = {"empty_text": "keep", "score_out_of_range": "drop"}
+    train = {"source": str(source), "score_range": [0, 5], "policy": policy}
+    objective = {"name": "cosine_regression"}
+    result, lines = run(tmp_path, tiny_model, data={"train": [train]}, objective=objective)
+    told = "pairs: 16 rows read, 14 kept (2 dropped: score out of range; kept: empty text 1)"
+    assert f"train      {told}" in lines
+    account = json.loads(result.folder.report.read_text())["data"][0]
+    assert account["dropped"] == {"score out of range": 2} and account["kept_with"] == {"empty text": 1}
+    assert told in (result.folder.model / "README.md").read_text()

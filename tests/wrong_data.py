@@ -1,0 +1,364 @@
+"""Wrong data of every format, with what must be said."""
+
+import io
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tests.wrong_entry import Wrong, a_set, block, labels, run_with, scores
+
+
+def parquet(**columns: list[object]) -> bytes:
+    """A Parquet file with these columns."""
+    out = io.BytesIO()
+    pq.write_table(pa.table(columns), out)
+    return out.getvalue()
+
+
+def damaged(content: bytes) -> bytes:
+    """A Parquet file whose pages are zeros."""
+    return content[:4] + bytes(400) + content[404:]
+
+
+LINE = b'{"anchor": "the cat", "positive": "a cat"}\n'
+
+FILES = [
+    a_set("an empty file", "bad.csv", "", "data set 'bad': bad.csv is empty; expected rows of data"),
+    a_set("a file of a byte-order mark", "bad.csv", b"\xef\xbb\xbf", "bad.csv is empty"),
+    a_set("a file of blank lines", "bad.csv", "\n\n\n", "bad.csv is empty; expected a header line"),
+    a_set(
+        "a header without rows", "bad.csv", "anchor,positive\n", "'bad'", "has columns, but not a single row"
+    ),
+    a_set(
+        "a short row",
+        "bad.csv",
+        "anchor,positive\nthe cat,a cat\nthe dog\n",
+        "bad.csv, line 3: expected 2 fields as in the header, found 1",
+        "must stand in double quotes",
+    ),
+    a_set(
+        "a long row",
+        "bad.csv",
+        "anchor,positive\nthe cat, that sat,a cat\n",
+        "bad.csv, line 2: expected 2 fields as in the header, found 3",
+        "must stand in double quotes",
+    ),
+    a_set(
+        "a quote that is never closed",
+        "bad.csv",
+        'anchor,positive\nthe cat,a cat\n"the dog,a dog\nthe man,a man\n',
+        "bad.csv, line 3: the row that starts here is broken",
+        'a double quote inside a quoted text is written ""',
+    ),
+    a_set(
+        "a quote inside of a quoted text",
+        "bad.csv",
+        'anchor,positive\n"the "big" cat",a cat\n',
+        "bad.csv, line 2: the row that starts here is broken",
+    ),
+    a_set(
+        "two columns of one name",
+        "bad.csv",
+        "anchor,positive,anchor\na,b,c\n",
+        "bad.csv, line 1: the column 'anchor' occurs twice",
+        "give every column a name of its own",
+    ),
+    a_set(
+        "a file in Latin-1",
+        "bad.csv",
+        "anchor,positive\nthe cat,a cat\nzw\xf6lf,a dog\n".encode("latin-1"),
+        "bad.csv, line 3: byte 0xf6 is not UTF-8; save the file as UTF-8",
+    ),
+    a_set(
+        "a file in UTF-16",
+        "bad.csv",
+        "anchor,positive\na,b\n".encode("utf-16"),
+        "bad.csv, line 1: byte 0xff is not UTF-8",
+    ),
+    a_set(
+        "a short row of a TSV",
+        "bad.tsv",
+        "anchor\tpositive\nthe cat\n",
+        "bad.tsv, line 2: expected 2 fields as in the header, found 1",
+    ),
+    a_set(
+        "commas in a TSV",
+        "bad.tsv",
+        "anchor,positive\nthe cat,a cat\n",
+        "no column bears a role's name",
+        "columns found: 'anchor,positive'",
+    ),
+    a_set(
+        "a broken JSON line",
+        "bad.jsonl",
+        LINE + b'{"anchor": "the dog", }\n' + LINE,
+        "bad.jsonl, line 2: broken JSON at column 23",
+    ),
+    a_set(
+        "a JSON line cut short", "bad.jsonl", LINE + LINE[:20], "bad.jsonl, line 2: broken JSON at column "
+    ),
+    a_set(
+        "two objects on a JSON line",
+        "bad.jsonl",
+        LINE.strip() + b" " + LINE,
+        "bad.jsonl, line 1: broken JSON",
+        "one object per line",
+    ),
+    a_set(
+        "a JSON line that is a list",
+        "bad.jsonl",
+        LINE + b'["the dog", "a dog"]\n',
+        'bad.jsonl, line 2: expected an object such as {"anchor": …}, found a list',
+    ),
+    a_set(
+        "a JSON line with a key twice",
+        "bad.jsonl",
+        b'{"anchor": "a", "anchor": "b", "positive": "c"}\n',
+        "bad.jsonl, line 1: broken JSON: the key 'anchor' occurs twice in one object",
+    ),
+    a_set(
+        "half of a surrogate pair",
+        "bad.jsonl",
+        LINE + b'{"anchor": "\\ud83d", "positive": "b"}\n',
+        "bad.jsonl, line 2: half of a surrogate pair (such as \\ud83d) is not a character",
+    ),
+    a_set(
+        "a JSON line that is not UTF-8",
+        "bad.jsonl",
+        LINE + b'{"anchor": "\xe9"}\n',
+        "bad.jsonl, line 2: byte 0xe9",
+    ),
+    a_set(
+        "JSON that is nested without end",
+        "bad.jsonl",
+        b'{"anchor": ' + b"[" * 100_000,
+        "bad.jsonl, line 1: broken",
+    ),
+    a_set(
+        "a JSON file with an object at the top",
+        "bad.json",
+        '{"anchor": ["a"]}',
+        "bad.json: expected an array of objects, found an object",
+    ),
+    a_set(
+        "JSON lines in a file named json",
+        "bad.json",
+        LINE + LINE,
+        "bad.json, line 2: broken JSON",
+        "one object per line belongs in a .jsonl file",
+    ),
+    a_set(
+        "a number in a JSON array", "bad.json", '[{"anchor": "a"}, 7]', "bad.json, row 2: expected an object"
+    ),
+    a_set("an empty JSON array", "bad.json", "[]", "bad.json holds no rows with columns"),
+    a_set(
+        "text in a file named parquet",
+        "bad.parquet",
+        "anchor,positive\n",
+        "bad.parquet is not a Parquet file",
+    ),
+    a_set(
+        "a damaged Parquet file",
+        "bad.parquet",
+        damaged(parquet(anchor=[f"text {i}" for i in range(999)], positive=["b"] * 999)),
+        "bad.parquet is a damaged Parquet file",
+    ),
+    a_set(
+        "a Parquet file cut short",
+        "bad.parquet",
+        parquet(anchor=["a"] * 99, positive=["b"] * 99)[:-50],
+        "bad.parquet is not a Parquet file",
+    ),
+    a_set(
+        "bytes in a column of texts",
+        "bad.parquet",
+        parquet(anchor=["a", "b"], positive=[b"c", b"\xff"]),
+        "bad.parquet, row 1: positive needs a text, column 'positive' has b'c'",
+    ),
+    a_set(
+        "a format that is not read",
+        "bad.xlsx",
+        "PK",
+        "bad.xlsx",
+        "'.csv', '.tsv', '.json', '.jsonl', '.parquet'",
+    ),
+]
+
+TEXTS = [
+    a_set(
+        "a number where a text belongs",
+        "bad.jsonl",
+        LINE + b'{"anchor": 7, "positive": "b"}\n',
+        "bad.jsonl, line 2: anchor needs a text, column 'anchor' has 7",
+        "set policy.wrong_text of this set to drop",
+    ),
+    a_set(
+        "an object where a text belongs",
+        "bad.jsonl",
+        LINE + b'{"anchor": {"text": "a"}, "positive": "b"}\n',
+        "bad.jsonl, line 2: anchor needs a text, column 'anchor' has {'text': 'a'}",
+    ),
+    a_set(
+        "a number among negatives",
+        "bad.jsonl",
+        LINE.replace(b"}", b', "negative": ["x"]}') + LINE.replace(b"}", b', "negative": [1]}'),
+        "bad.jsonl, line 2: negative needs a text or a list of texts, column 'negative' has [1]",
+    ),
+    a_set(
+        "rows with more negatives than the first",
+        "bad.jsonl",
+        LINE.replace(b"}", b', "negative": ["x"]}') + LINE.replace(b"}", b', "negative": ["x", "y"]}'),
+        "bad.jsonl, line 2: expected 1 negatives as in the rows before, found 2",
+    ),
+    a_set(
+        "nothing but empty texts",
+        "bad.csv",
+        "anchor,positive\n,a\n  ,b\n",
+        "no row is left: 2 rows read, 0 kept (2 dropped: empty text)",
+    ),
+    a_set(
+        "an empty text where the policy is to refuse",
+        "bad.csv",
+        "anchor,positive\na,b\n,c\n",
+        "bad.csv, line 3: anchor needs a text, column 'anchor' has ''; correct the row, or set policy.empty_text of "
+        "this set to drop or keep",
+        more="policy: {empty_text: refuse}",
+    ),
+    a_set(
+        "a null where the policy is to refuse",
+        "bad.jsonl",
+        LINE + b'{"anchor": null, "positive": "c"}\n',
+        "bad.jsonl, line 2: anchor needs a text, column 'anchor' has None",
+        more="policy: {empty_text: refuse}",
+    ),
+    a_set(
+        "one row of pairs",
+        "bad.csv",
+        "anchor,positive\na,b\n",
+        "data set bad: expected at least two rows, for the texts of other rows are the negatives, found 1",
+    ),
+    Wrong(
+        "fewer rows than a full batch takes",
+        ("data set pairs: its 4 rows do not fill the 8", "lower train.per_device_train_batch_size"),
+        config=run_with(train="{max_steps: 1, per_device_train_batch_size: 8, dataloader_drop_last: true}"),
+    ),
+]
+
+COLUMNS = [
+    a_set(
+        "no column with the name of a role", "bad.csv", "question,answer\na,b\n",
+        "no column bears a role's name; map columns to roles, such as `columns: {anchor: …, positive: …}`",
+        "columns found: 'question', 'answer'",
+    ),
+    a_set(
+        "a mapped column that is not there", "bad.csv", "question,positive\na,b\n",
+        "columns: anchor: there is no column 'questoin' (did you mean 'question'?); columns found: ",
+        more="columns: {anchor: questoin}",
+    ),
+    a_set(
+        "a role that the objective needs", "bad.csv", "anchor,negative\na,b\nc,d\n",
+        "data set bad: objective in_batch_negatives needs the roles anchor, positive; missing: positive; found: ",
+        "Name the columns that hold them under `columns`",
+    ),
+    a_set(
+        "a filter on a column that is not there", "bad.csv", "anchor,positive,lang\na,b,en\n",
+        "where: there is no column 'language' (did you mean 'lang'?)", more="where: {language: en}",
+    ),
+    a_set(
+        "a filter that no row passes", "bad.csv", "anchor,positive,lang\na,b,en\n",
+        "no row is left: 1 row read, 0 kept (1 filtered by where); where: lang must be 'de' and was 'en'",
+        more="where: {lang: de}",
+    ),
+    a_set(
+        "a filter on a column of lists", "bad.jsonl", LINE.replace(b"}", b', "tags": ["x"]}'),
+        "where: tags must hold single values; bad.jsonl, line 1 has ['x']", more="where: {tags: x}",
+    ),
+    a_set(
+        "a split of a file", "bad.csv", "anchor,positive\na,b\n",
+        "split: a file is one split; leave `split` out", more="split: test",
+    ),
+    a_set(
+        "a subset of a file", "bad.csv", "anchor,positive\na,b\n",
+        "subset: only Hub data sets have subsets", more="subset: en",
+    ),
+    a_set(
+        "a score range without scores", "bad.csv", "anchor,positive\na,b\n",
+        "score_range: bad.csv has no column for the role score; map one or leave it out", more="score_range: [0, 5]",
+    ),
+    a_set(
+        "names of labels without labels", "bad.csv", "anchor,positive\na,b\n",
+        "labels: bad.csv has no column for the role label; map one or leave it out", more="labels: [a, b]",
+    ),
+    block("a file that is not there", "data", "{train: [{source: pears.csv}]}",
+          "data set 'pears': no such file: pears.csv (did you mean 'pairs.csv'?)"),
+    block("a glob that matches nothing", "data", "{train: [{source: 'x*.csv', name: x}]}",
+          "data set 'x': no file matches x*.csv; data files in "),
+    block("a folder as source", "data", "{train: [{source: ./model}]}", "is a folder; name its files, such as"),
+    block("an address as source", "data", "{train: [{source: 'https://host/pairs.csv'}]}",
+          "is an address; download it and give the path"),
+    block("a builtin set that there is not", "data", "{train: [{source: 'builtin:contrasts'}]}",
+          "there is no builtin data set 'contrasts' (did you mean 'contrast'?)"),
+    block("a split that a builtin set lacks", "data", "{train: [{source: 'builtin:contrast', split: valid}]}",
+          "builtin:contrast has no split 'valid' (did you mean 'validation'?)"),
+    Wrong("files of several formats in one glob", ("a.* matches files of several formats, '.csv', '.jsonl'",),
+          {"a.csv": "anchor,positive\na,b\n", "a.jsonl": LINE},
+          run_with(data="{train: [{source: a.*, name: a}]}")),
+    Wrong("files of one set with different roles",
+          ("b2.csv has columns for the roles 'anchor', b1.csv for 'anchor', 'positive'",),
+          {"b1.csv": "anchor,positive\na,b\n", "b2.csv": "anchor\na\n"},
+          run_with(data="{train: [{source: 'b?.csv', name: b}]}")),
+]  # fmt: skip
+
+SCORES = [
+    scores("a score that is no number", "the dog,a dog,high\n",
+           "bad.csv, line 3: score needs a finite number, column 'score' has 'high'; correct the row, or set "
+           "policy.wrong_score of this set to drop"),
+    scores("an empty score", "the dog,a dog,\n", "bad.csv, line 3: score needs a finite number, column 'score' has ''"),
+    scores("a score that is not a number by IEEE 754", "the dog,a dog,nan\n",
+           "bad.csv, line 3: score needs a finite number"),
+    scores("an infinite score", "the dog,a dog,-inf\n", "bad.csv, line 3: score needs a finite number"),
+    scores("a score with a decimal comma", 'the dog,a dog,"4,5"\n',
+           "score needs a finite number, column 'score' has '4,5'"),
+    scores("a score above its range", "the dog,a dog,5.01\nthe man,a man,9\n",
+           "bad.csv, line 3: score '5.01' is outside score_range [0, 5] (widen it, if the score is right); correct the "
+           "row, or set policy.score_out_of_range of this set to drop or keep (2 of the first 3 rows have this)"),
+    scores("a score below its range", "the dog,a dog,-1\n", "line 3: score '-1' is outside score_range [0, 5]"),
+    scores("scores that no cosine can be", "the dog,a dog,3\n",
+           "data set bad: its scores reach from 3 to 5, but objective cosine_regression takes -1 to 1; set score_range",
+           more=""),
+    scores("the same score in all rows", "the dog,a dog,5\n", "expected different scores, found 1 in all 2 rows"),
+    a_set("true as a score", "bad.jsonl", '{"sentence1": "a", "sentence2": "b", "score": true}\n',
+          "bad.jsonl, line 1: score needs a finite number, column 'score' has True", objective="cosent"),
+    a_set("null as a score", "bad.jsonl", '{"sentence1": "a", "sentence2": "b", "score": null}\n',
+          "score needs a finite number, column 'score' has None", objective="cosent"),
+    a_set("two scores where the objective takes one", "bad.jsonl",
+          '{"sentence1": "a", "sentence2": "b", "score": [1, 2]}\n',
+          "objective cosent takes one score a row, found 2; map one column to score", objective="cosent"),
+]  # fmt: skip
+
+LABELS = [
+    labels("a label in words without their names", "the dog,a tree,neutral\n",
+           "bad.csv, line 3: label needs a whole number (name classes in words by `labels`",
+           "column 'label' has 'neutral' after '1' in line 2", "set policy.wrong_label of this set to drop"),
+    labels("a label that is not among the names", "the dog,a tree,maybe\n",
+           "bad.csv, line 2: label needs one of the names in `labels`, 'no', 'yes'", more="labels: ['no', 'yes']"),
+    labels("a label that is no whole number", "the dog,a tree,0.5\n", "line 3: label needs a whole", "has '0.5'"),
+    labels("labels of mixed kinds", "the dog,a tree,0\nthe man,a man,true\n",
+           "bad.csv, line 4: label needs labels of one kind, column 'label' has 'true' after '1' in line 2"),
+    labels("a label that no machine holds", "the dog,a tree,9223372036854775808\n", "line 3: label needs a whole"),
+    labels("an unlabelled row where the policy is to refuse", "the dog,a tree,-1\n",
+           "bad.csv, line 3: label needs a class, column 'label' has '-1'; correct the row, or set policy.unlabelled "
+           "of this set to drop", more="policy: {unlabelled: refuse}"),
+    labels("one label in all rows", "the dog,a dog,1\n", "expected at least two different labels, found 1"),
+    labels("labels far apart", "the dog,a tree,900\n", "expected the labels 0, 1, 2, ...", "number the classes from 0"),
+    labels("a label below zero", "the dog,a tree,-2\n", "takes the labels 0, 1, 2, ..., found -2, 1"),
+    a_set("three labels where two are taken", "bad.csv",
+          "sentence1,sentence2,label\na,b,0\nc,d,1\ne,f,2\n", "takes the labels 0 and 1, found 0, 1, 2",
+          objective="contrastive"),
+    a_set("mixed kinds of labels in JSON", "bad.jsonl",
+          '{"sentence1": "a", "sentence2": "b", "label": false}\n{"sentence1": "c", "sentence2": "d", "label": 1}\n',
+          "bad.jsonl, line 2: label needs labels of one kind, column 'label' has 1 after False in line 1",
+          objective="contrastive"),
+]  # fmt: skip
+
+WRONG_DATA = [*FILES, *TEXTS, *COLUMNS, *SCORES, *LABELS]
