@@ -17,6 +17,8 @@ from sbert_train import __version__
 from sbert_train.errors import CommandError, Interrupted, SbertTrainError
 from sbert_train.evaluation.kinds import KINDS
 
+_UsageError: Any = typer.BadParameter.__mro__[1]
+"""What typer raises for a command line that it cannot read; the module that has it changes with its version."""
 _STARTED = time.monotonic()
 
 app = typer.Typer(
@@ -40,9 +42,13 @@ Overrides = Annotated[
 def main() -> None:
     """Run a command; what the user can mend is one line on stderr and exit code 2."""
     try:
-        app()
+        sys.exit(app(standalone_mode=False))
     except SbertTrainError as error:
         print(f"sbert-train: {error}", file=sys.stderr)
+        sys.exit(2)
+    except _UsageError as error:
+        command = error.ctx.command_path if error.ctx else "sbert-train"
+        print(f"sbert-train: {error.format_message()}; see `{command} --help`", file=sys.stderr)
         sys.exit(2)
     except Interrupted as stopped:
         print(f"sbert-train: {stopped}; the same command goes on from there", file=sys.stderr)
@@ -169,6 +175,8 @@ def evaluate(
         )
     if json_file is not None and not json_file.absolute().parent.is_dir():
         raise CommandError(f"--json {json_file}: there is no folder {json_file.parent}")
+    if json_file is not None and json_file.is_dir():
+        raise CommandError(f"--json {json_file}: it is a folder; name a file in it")
     at_dims = _numbers(dims or "")
     columns = _pairs("--column", column or [], "ROLE=COLUMN, such as anchor=question")
     prompts: Mapping[str, str] = _pairs("--prompt", prompt or [], "ROLE=TEXT, such as 'anchor=query: '")

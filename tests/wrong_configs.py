@@ -228,6 +228,13 @@ MODELS = [
 ]  # fmt: skip
 
 COMMANDS = [
+    Wrong("a metric that no eval set gives", ("metric_for_best_model: no eval set gives x_y", "x_spearman_cosine"),
+          config=run_with(train="{metric_for_best_model: eval_x_y, max_steps: 1}", data="{train: [{source: pairs.csv}],"
+                          " eval: [{name: x, task: sts, source: scored.csv, score_range: [0, 5]}]}")),
+    block("a schedule with an option that it has not", "train", "{lr_scheduler_kwargs: {foo: 1}, max_steps: 1}",
+          "train.lr_scheduler_kwargs", "foo"),
+    block("an optimizer whose package is not there", "train", "{optim: galore_adamw, max_steps: 1}", "train.optim"),
+
     command("an evaluation of nothing", "eval model", "give either --config or --data"),
     command("an evaluation of a model that is not there", "eval ./no-model --data scored.csv", "no-model"),
     command("an evaluation of a name too long", f"eval {'m' * 300} --data scored.csv", "expected a name of at most"),
@@ -241,6 +248,14 @@ COMMANDS = [
     command("a dimension beyond the model's", "eval model --data scored.csv --dims 64", "expected dims from 1 to 32"),
     command("figures into a folder that is not there", "eval model --data scored.csv --json no/x.json",
             "there is no folder no"),
+    command("figures into a folder", "eval model --data scored.csv --json model", "--json model: it is a folder"),
+    command("a run of nothing", "fit", "Missing option '--config'", "see `sbert-train fit --help`"),
+    command("an option that is not there", "fit --config run.yaml --nope", "No such option: --nope"),
+    command("a command that is not there", "fitt", "No such command 'fitt'", "see `sbert-train --help`"),
+    command("a value for a switch", "fit --config run.yaml --overwrite=3", "'--overwrite' does not take a value"),
+    command("a key that cannot change", "fit --config run.yaml --allow-changes seed", "--allow-changes seed: expected"),
+    command("a checkpoint that is not there", "fit --config run.yaml --resume nowhere",
+            "--resume nowhere: expected auto, never, or a folder that is or holds checkpoints"),
     command("two files of one name", "eval model --data a/x.csv --data b/x.csv", "named x, as a/x.csv is"),
     command("an unknown recipe", "configs show quikstart", "quickstart"),
     command("a recipe over a file", "configs copy quickstart run.yaml", "run.yaml: exists already"),

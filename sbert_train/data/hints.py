@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any
 
+from sbert_train import errors
+
 
 def listed(names: Iterable[str], most: int = 12) -> str:
     """`'a', 'b' and 3 more`, or `none`."""
@@ -36,4 +38,4 @@ def printable(text: str) -> str:
     >>> printable("column a\\nb")
     'column a\\\\nb'
     """
-    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
+    return errors.printable(text).replace("\n", "\\n")

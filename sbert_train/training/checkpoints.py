@@ -9,10 +9,17 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any
+
+from safetensors import SafetensorError
+
+from sbert_train.data.hints import one_line
+from sbert_train.errors import TrainingError
 
 MANIFEST = "manifest.json"
 _NAME = re.compile(r"checkpoint-([0-9]{1,18})")
@@ -159,6 +166,22 @@ def remove(checkpoint: Checkpoint) -> None:
 def size_of(checkpoints: Iterable[Checkpoint]) -> int:
     """Bytes of all their files together."""
     return sum(path.stat().st_size for one in checkpoints for path in one.path.iterdir() if path.is_file())
+
+
+@contextmanager
+def taken_up(checkpoint: str | Path | None) -> Iterator[None]:
+    """Around whatever reads a file of a checkpoint: torch unpickles numbers and tensors only, and a file that is whole
+    may still be none that a run wrote.
+
+    Raises:
+        TrainingError: it cannot be read, or asks for more than numbers and tensors.
+    """
+    try:
+        yield
+    except (UnpicklingError, SafetensorError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise TrainingError(
+            f"{checkpoint} was not written by a run, and nothing of it is used: {one_line(error)}"
+        ) from error
 
 
 def _on_disk(path: Path) -> dict[str, Any]:

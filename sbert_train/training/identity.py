@@ -16,7 +16,7 @@ from sbert_train.data.sources import LoadedSet
 from sbert_train.data.tokens import tokenizer_identity
 from sbert_train.errors import CommandError, ConfigError
 from sbert_train.model.encoder import SentenceEncoder
-from sbert_train.training.checkpoints import Checkpoint
+from sbert_train.training.checkpoints import Checkpoint, taken_up
 from sbert_train.training.run_folder import describe_environment
 from sbert_train.training.vectors import digest
 
@@ -116,8 +116,11 @@ def require_same_run(chosen: Checkpoint | None, now: RunIdentity, allowed: Itera
     told: list[str] = []
     refused: list[str] = []
     keys: list[str] = []
-    differences = () if chosen is None else _differences(chosen.read_json(FILE), now.to_json())
-    name = "" if chosen is None else chosen.name
+    if chosen is None:
+        return []
+    name = chosen.name
+    with taken_up(chosen.path):
+        differences = list(_differences(chosen.read_json(FILE), now.to_json()))
     for key, was, is_now in differences:
         line = f"{key}: {one_line(was)} in {name}, {one_line(is_now)} now"
         if key == "hardware" or any(_is_below(key, one) for one in allowed):

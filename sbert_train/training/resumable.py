@@ -19,7 +19,7 @@ from transformers.trainer_callback import ExportableState
 from sbert_train.errors import TrainingError
 from sbert_train.training import checkpoints, faults
 from sbert_train.training import progress as progress_file
-from sbert_train.training.checkpoints import Checkpoint
+from sbert_train.training.checkpoints import Checkpoint, taken_up
 from sbert_train.training.identity import FILE as IDENTITY_FILE
 from sbert_train.training.progress import Progress
 from sbert_train.training.run_folder import write_json
@@ -170,12 +170,14 @@ class ResumableTrainer(Trainer):
         """
         checkpoint = Path(resume_from_checkpoint)
         self._load_weights(checkpoint)
-        found = Progress(**Checkpoint(checkpoint, 0).read_json(progress_file.FILE))
+        with taken_up(checkpoint):
+            found = Progress(**Checkpoint(checkpoint, 0).read_json(progress_file.FILE))
         found.resumed_from.append(int(checkpoint.name.rpartition("-")[2]))
         vars(self.progress).update(vars(found))
 
     def _load_weights(self, checkpoint: Path) -> None:
-        weights = safetensors.torch.load_file(checkpoint / WEIGHTS_FILE, device="cpu")
+        with taken_up(checkpoint):
+            weights = safetensors.torch.load_file(checkpoint / WEIGHTS_FILE, device="cpu")
         try:
             self.model.load_state_dict(weights)
         except RuntimeError as error:
@@ -186,7 +188,8 @@ class ResumableTrainer(Trainer):
         """Trainer's; but the learning rate, its schedule and the weight decay are those of this run, not those that
         the checkpoint brings, so that a change of them takes effect."""
         asked_for = [{k: v for k, v in group.items() if k != "params"} for group in self._groups()]
-        super()._load_optimizer_and_scheduler(checkpoint)
+        with taken_up(checkpoint):
+            super()._load_optimizer_and_scheduler(checkpoint)
         if checkpoint is None:
             return
         for group, asked in zip(self._groups(), asked_for, strict=True):
@@ -199,6 +202,16 @@ class ResumableTrainer(Trainer):
             ):
                 group["lr"] = base * share(scheduler.last_epoch)
             scheduler._last_lr = [group["lr"] for group in self._groups()]  # what is logged
+
+    def _load_scaler(self, checkpoint: str | None) -> None:
+        """Trainer's."""
+        with taken_up(checkpoint):
+            super()._load_scaler(checkpoint)
+
+    def _load_rng_state(self, checkpoint: str | None) -> None:
+        """Trainer's."""
+        with taken_up(checkpoint):
+            super()._load_rng_state(checkpoint)
 
     def _groups(self) -> list[dict[str, Any]]:
         assert self.optimizer is not None

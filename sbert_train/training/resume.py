@@ -129,7 +129,13 @@ def _wrong_with(checkpoint: Checkpoint, needs_best: bool) -> str | None:
     wrong = damage(checkpoint)
     if wrong is not None:
         return wrong
-    best = checkpoint.read_json("trainer_state.json")["best_global_step"]
+    try:
+        state = checkpoint.read_json("trainer_state.json")
+        step, best = int(state["global_step"]), int(state["best_global_step"] or 0)
+    except (OSError, ValueError, KeyError, TypeError):
+        step, best = -1, 0
+    if step != checkpoint.step:
+        return "it was not written by a run: its trainer_state.json is none"
     if not needs_best or not best or best == checkpoint.step:
         return None
     at = checkpoint_at(checkpoint.path.parent / f"checkpoint-{best}")

@@ -114,15 +114,21 @@ class SentenceTrainer(ResumableTrainer):
             raise faults.out_of_memory(inputs[BATCH], step, self.encoder.gradient_cache) from error
 
     def require_optimizer(self) -> None:
-        """Make the optimizer: what torch or a missing package says to its arguments is better heard early.
+        """Make the optimizer and its schedule once: what a library or a missing package says to their arguments is
+        better heard early.
 
         Raises:
-            ConfigError: it cannot be made.
+            ConfigError: one of them cannot be made.
         """
         try:
+            key = "train.optim"
             self.create_optimizer()
-        except (ValueError, ImportError, RuntimeError) as error:
-            raise ConfigError(f"train.optim: {' '.join(str(error).split())}") from error
+            key = "train.lr_scheduler_kwargs"
+            self.create_scheduler(num_training_steps=100)
+        except (ValueError, TypeError, ImportError, RuntimeError) as error:
+            raise ConfigError(f"{key}: {' '.join(str(error).split())}") from error
+        finally:
+            self.optimizer = self.lr_scheduler = None  # training makes its own
 
     def get_decay_parameter_names(self, model: nn.Module) -> list[str]:
         """Trainer's choice of weights that decay, but for a learnt scale: decay would draw it to 1."""

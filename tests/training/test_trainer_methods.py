@@ -23,6 +23,8 @@ SIGNATURES = {
     "_load_from_checkpoint": ["self", "resume_from_checkpoint", "model"],
     "_load_optimizer_and_scheduler": ["self", "checkpoint"],
     "_load_best_model": ["self"],
+    "_load_scaler": ["self", "checkpoint"],
+    "_load_rng_state": ["self", "checkpoint"],
     "_init_training_state": [
         *("self", "max_steps", "num_update_steps_per_epoch", "num_train_epochs"),
         *("resume_from_checkpoint", "trial"),
