@@ -8,7 +8,7 @@ from accelerate.utils import gather_object
 from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.utils.data import DataLoader
-from transformers import PrinterCallback, TrainerCallback, TrainingArguments
+from transformers import PrinterCallback, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 from sbert_train.data.batch import TextBatch
 from sbert_train.data.collator import collate
@@ -31,6 +31,20 @@ BATCH = "batch"  # the one entry of the mapping that Trainer wants a batch to be
 def collate_inputs(rows: Any) -> dict[str, TextBatch]:
     """The packed batch of some rows (the Columns that `MixedRows` reads), as Trainer's inputs."""
     return {BATCH: collate(rows)}
+
+
+class EpochOrder(TrainerCallback):
+    """Tells the batches their epoch. Trainer does so, too, but not where it goes on within an epoch as one of several
+    processes: there two wrappers lie around them, and it looks into one."""
+
+    def __init__(self, batches: MixedBatches) -> None:
+        self._batches = batches
+
+    def on_epoch_begin(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        """The epoch is its number plus the share that is done."""
+        self._batches.set_epoch(int(state.epoch or 0))
 
 
 class SentenceTrainer(ResumableTrainer):
@@ -71,7 +85,7 @@ class SentenceTrainer(ResumableTrainer):
             train_dataset=rows,
             eval_dataset={task.name: task for task in tasks} or None,
             data_collator=collate_inputs,
-            callbacks=[self.stopwatch, *callbacks],
+            callbacks=[EpochOrder(batches), self.stopwatch, *callbacks],
             progress=progress,
             identity=identity,
         )
