@@ -340,3 +340,10 @@ objective: {name: cosine_regression, scale: 2}
 def test_a_wrong_override_is_named(tmp_path: Path, overrides: list[str], words: list[str]) -> None:
     [line] = complaints(tmp_path, SMALLEST, *overrides)
     assert [word for word in words if word not in line] == []
+
+
+@pytest.mark.parametrize("value", [".inf", "-.inf", ".nan", "[1, .nan]", "{a: .inf}"])
+def test_a_number_that_is_not_finite_is_told_in_the_train_block_too(tmp_path: Path, value: str) -> None:
+    """It has no form in JSON, so that the run's own config.yaml would say something else."""
+    (line,) = complaints(tmp_path, with_lines(f"train: {{learning_rate: {value}}}"))
+    assert line.startswith("run.yaml: train.learning_rate: expected a finite number, found ")

@@ -6,6 +6,7 @@ The reference page (docs/config.md) and the error messages derive from the annot
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from math import isfinite
 from pathlib import PurePath
 from typing import Annotated, Any, Literal
 
@@ -295,6 +296,9 @@ class RunConfig(Block):
         return tuple(objective for objective in own if objective is not None)
 
     def wrong_keys(self) -> Iterable[tuple[TreePath, str]]:
+        for name, value in self.train.items():
+            if not _is_finite(value):
+                yield ("train", name), "expected a finite number"
         if problem := path_problem(self.output_dir):
             yield ("output_dir",), problem
         if len(self.objectives) < len(self.data.train):
@@ -340,6 +344,15 @@ class RunConfig(Block):
                     text = text.replace(value, f"${{{name}}}")
             error.args = (text,)
             raise
+
+
+def _is_finite(value: object) -> bool:
+    """Whether a value, and all that it holds, is no infinite number and no NaN."""
+    if isinstance(value, Mapping):
+        return all(map(_is_finite, value.values()))
+    if isinstance(value, list | tuple):
+        return all(map(_is_finite, value))
+    return not isinstance(value, float) or isfinite(value)
 
 
 def name_of_source(source: str) -> str:
