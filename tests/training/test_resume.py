@@ -26,6 +26,7 @@ from tests.training.runs import config, sentences, write_csv, write_triplets
 
 Blocks = Callable[[Path, Path], dict[str, Any]]
 
+SLOW = pytest.mark.slow
 NO_EVAL: dict[str, Any] = {"eval_strategy": "no", "load_best_model_at_end": False}
 HEAD = {"dim": 16, "dropout": 0.1}
 
@@ -98,15 +99,7 @@ RUNS: dict[str, Blocks] = {
     },
 }
 """What a run may consist of -> the blocks that ask for it."""
-FAST = (
-    "objective softmax",
-    "two heads",
-    "lora",
-    "frozen backbone",
-    "weighted sets",
-    "accumulation",
-    "gradient cache",
-)
+FAST = ("objective softmax", "lora", "frozen backbone", "weighted sets", "accumulation")
 """Those that a quick look should not do without."""
 
 
@@ -116,9 +109,7 @@ def settings_of(kind: str, folder: Path, base: Path) -> RunConfig:
     return config(folder, base, **{**blocks, "train": {**EVERY_TWO, **no_eval, **blocks.get("train", {})}})
 
 
-@pytest.mark.parametrize(
-    "kind", [kind if kind in FAST else pytest.param(kind, marks=pytest.mark.slow) for kind in RUNS]
-)
+@pytest.mark.parametrize("kind", [kind if kind in FAST else pytest.param(kind, marks=SLOW) for kind in RUNS])
 def test_whatever_trains_a_run_that_was_killed_ends_with_the_same_bytes(
     kind: str, tmp_path: Path, tiny_model: Path
 ) -> None:
@@ -145,7 +136,7 @@ def test_whatever_trains_a_run_that_was_killed_ends_with_the_same_bytes(
     assert report["resumed_from"] == [2, boundary + boundary % 2]
 
 
-@pytest.mark.parametrize("limit", [1, 2, None])
+@pytest.mark.parametrize("limit", [pytest.param(1, marks=SLOW), 2, pytest.param(None, marks=SLOW)])
 def test_early_stopping_and_the_best_model_are_taken_up(
     limit: int | None, tmp_path: Path, tiny_model: Path
 ) -> None:
@@ -183,7 +174,7 @@ def test_a_run_that_had_stopped_early_trains_no_further(tmp_path: Path, tiny_mod
     ]
 
 
-@pytest.mark.parametrize("evaluate", ["steps", "epoch"])
+@pytest.mark.parametrize("evaluate", [pytest.param("steps", marks=SLOW), "epoch"])
 def test_an_epochs_evaluation_is_in_its_checkpoint(evaluate: str, tmp_path: Path, tiny_model: Path) -> None:
     """A save at the last step of an epoch waits for the evaluation at its end, which may find the best model."""
     train = {

@@ -53,7 +53,12 @@ def told(*numbers: int) -> Callable[[], None]:
 
 @pytest.mark.parametrize(
     ("train", "step"),
-    [(EACH_EPOCH, 4), (EACH_EPOCH, 6), (NEVER, 4), ({**EVERY_TWO, "eval_strategy": "no"}, 4)],
+    [
+        (EACH_EPOCH, 4),
+        pytest.param(EACH_EPOCH, 6, marks=pytest.mark.slow),
+        (NEVER, 4),
+        pytest.param({**EVERY_TWO, "eval_strategy": "no"}, 4, marks=pytest.mark.slow),
+    ],
     ids=[
         "within an epoch",
         "at the end of an epoch",
