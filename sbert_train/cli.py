@@ -42,7 +42,7 @@ Overrides = Annotated[
 def main() -> None:
     """Run a command; what the user can mend is one line on stderr and exit code 2."""
     try:
-        sys.exit(app(standalone_mode=False))
+        sys.exit(app(standalone_mode=False) or 0)
     except SbertTrainError as error:
         print(f"sbert-train: {error}", file=sys.stderr)
         sys.exit(2)
@@ -51,7 +51,7 @@ def main() -> None:
         print(f"sbert-train: {error.format_message()}; see `{command} --help`", file=sys.stderr)
         sys.exit(2)
     except Interrupted as stopped:
-        print(f"sbert-train: {stopped}; the same command goes on from there", file=sys.stderr)
+        print(f"sbert-train: {stopped}; give the same command again to go on", file=sys.stderr)
         sys.exit(128 + stopped.signal)
 
 

@@ -51,7 +51,7 @@ TYPES = [
     block("no training set", "data", "{train: []}", "data.train: expected a list of mappings", "found an empty list"),
     block("a batch of no rows", "train", "{per_device_train_batch_size: 0}",
           "train.per_device_train_batch_size: expected an integer of at least 1"),
-    block("an infinite learning rate", "train", "{learning_rate: .inf}", "train.learning_rate: expected a number"),
+    block("an infinite learning rate", "train", "{learning_rate: .inf}", "learning_rate: expected a finite number"),
     block("a learning rate in words", "train", "{learning_rate: small}",
           'train.learning_rate: expected a number', 'found "small"'),
     block("a weight that is not a number", "data", "{train: [{source: pairs.csv, weight: .nan}]}",

@@ -208,7 +208,7 @@ def test_the_command_says_how_to_go_on_and_does(
     last = rest.splitlines()[-1]
     assert "Traceback" not in rest
     assert last.startswith(f"sbert-train: stopped by {'SIGTERM' if code == 143 else 'Ctrl-C'} after step ")
-    assert last.endswith("the same command goes on from there")
+    assert last.endswith("give the same command again to go on")
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "resume     from step " in done.stdout
     whole, _ = trained(moved(settings, tmp_path / "whole"))
