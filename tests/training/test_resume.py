@@ -84,6 +84,11 @@ RUNS: dict[str, Blocks] = {
         "train": {"per_device_train_batch_size": 4, "gradient_accumulation_steps": 2},
     },
     "gradient cache": lambda f, b: {"data": triplets(f), "engine": {"gradient_cache": 64}},
+    "matryoshka": lambda f, b: {
+        "data": triplets(f),
+        "objective": {"name": "in_batch_negatives", "matryoshka_dims": [32, 8]},
+    },
+    "bf16": lambda f, b: {"data": triplets(f), "engine": {"precision": "bf16"}},
     "packed": lambda f, b: {"data": triplets(f), "engine": {"packing": "packed"}},
     "sorted": lambda f, b: {"data": triplets(f), "engine": {"packing": "sorted"}},
     "padded": lambda f, b: {"data": triplets(f), "engine": {"packing": "padded"}},
