@@ -51,7 +51,7 @@ def main() -> None:
         print(f"sbert-train: {error.format_message()}; see `{command} --help`", file=sys.stderr)
         sys.exit(2)
     except Interrupted as stopped:
-        print(f"sbert-train: {stopped}; give the same command again to go on", file=sys.stderr)
+        print(f"sbert-train: {stopped}", file=sys.stderr)
         sys.exit(128 + stopped.signal)
 
 

@@ -10,8 +10,9 @@ import os
 import re
 import shutil
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any
@@ -22,6 +23,8 @@ from sbert_train.data.hints import one_line
 from sbert_train.errors import TrainingError
 
 MANIFEST = "manifest.json"
+STATE = "trainer_state.json"
+_PARTIAL, _REPLACED = ".partial-", ".replaced-"
 _NAME = re.compile(r"checkpoint-([0-9]{1,18})")
 
 
@@ -57,7 +60,7 @@ def list_checkpoints(folder: Path) -> list[Checkpoint]:
 
 def stage_of(folder: Path, step: int) -> Path:
     """The hidden folder in which the checkpoint of a step grows; the same for all processes of a run."""
-    return folder / f".partial-checkpoint-{step}"
+    return folder / f"{_PARTIAL}checkpoint-{step}"
 
 
 def begin_stage(folder: Path, step: int) -> None:
@@ -83,12 +86,12 @@ def seal(folder: Path, step: int) -> Checkpoint:
     )
     _on_disk(stage / MANIFEST)
     _sync_folder(stage)
-    before = folder / f".replaced-checkpoint-{step}"
+    before = folder / f"{_REPLACED}checkpoint-{step}"
     if place.exists():  # a damaged one that was skipped, or one of the same step
         place.rename(before)
     stage.rename(place)
     _sync_folder(folder)
-    shutil.rmtree(before, ignore_errors=True)
+    _let_go(before)
     return Checkpoint(place, step)
 
 
@@ -96,10 +99,24 @@ def clean_up(folder: Path) -> None:
     """Remove what a run that was killed while it saved has left, and nothing else."""
     if not folder.is_dir():
         return
-    for prefix in (".partial-", ".replaced-"):
-        for path in folder.glob(f"{prefix}checkpoint-*"):
-            if _NAME.fullmatch(path.name.removeprefix(prefix)):
-                shutil.rmtree(path, ignore_errors=True)
+    for path in folder.glob(f"{_PARTIAL}checkpoint-*"):
+        if _NAME.fullmatch(path.name.removeprefix(_PARTIAL)):
+            shutil.rmtree(path, ignore_errors=True)
+    for path in folder.glob(f"{_REPLACED}checkpoint-*"):
+        _let_go(path)
+
+
+def _let_go(replaced: Path) -> None:
+    """Remove a checkpoint that another took the place of; one that holds more than a run wrote gets a name again."""
+    found = _NAME.fullmatch(replaced.name.removeprefix(_REPLACED))
+    if found is None or not replaced.is_dir():
+        return
+    remove(Checkpoint(replaced, int(found[1])))
+    with suppress(OSError):  # it holds something
+        replaced.rmdir()
+    if replaced.is_dir():
+        names = (replaced.with_name(f"checkpoint-{found[1]}.before-{i}") for i in count(1))
+        replaced.rename(next(name for name in names if not name.exists()))
 
 
 def damage(checkpoint: Checkpoint) -> str | None:
@@ -128,7 +145,8 @@ def damage(checkpoint: Checkpoint) -> str | None:
 
 
 def rotate(folder: Path, *, newest: int, limit: int | None, best: int | None) -> None:
-    """Remove the oldest checkpoints over the limit, never the newest and never the best.
+    """Remove the oldest checkpoints over the limit, never the newest and never the best, nor what was the best when one
+    that stays was written: without it there would be no going on from that one.
 
     Args:
         newest: the step of the one that was just written; what bears a later step is left alone.
@@ -138,10 +156,11 @@ def rotate(folder: Path, *, newest: int, limit: int | None, best: int | None) ->
     if limit is None:
         return
     own = [one for one in list_checkpoints(folder) if one.step <= newest]
-    kept = {newest, best} if best is not None else {newest}
+    kept = {newest, best or newest}
     for one in reversed(own):
         if len(kept) < limit:
             kept.add(one.step)
+    kept |= {best_of(one) or one.step for one in own if one.step in kept}
     for one in own:
         if one.step not in kept:
             remove(one)
@@ -150,17 +169,25 @@ def rotate(folder: Path, *, newest: int, limit: int | None, best: int | None) ->
 def remove(checkpoint: Checkpoint) -> None:
     """Remove the files that its manifest lists; where others lie beside them, these stay, and so does the folder.
 
-    The manifest goes first: what is left by a process that is killed here is no whole checkpoint.
+    The manifest goes last: what a process leaves that is killed here is known to be ours, and not to be whole.
     """
     try:
         listed = [*checkpoint.read_json(MANIFEST)["files"]]
     except (OSError, ValueError, KeyError, TypeError):
         return  # not known to be ours
-    for name in [MANIFEST, *listed]:
+    for name in [*listed, MANIFEST]:
         if Path(name).name == name:
             (checkpoint.path / name).unlink(missing_ok=True)
     if not any(checkpoint.path.iterdir()):
         checkpoint.path.rmdir()
+
+
+def best_of(checkpoint: Checkpoint) -> int | None:
+    """The step whose model was the best when a checkpoint was written; None where there was none, or it is unknown."""
+    try:
+        return int(checkpoint.read_json(STATE)["best_global_step"]) or None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 def size_of(checkpoints: Iterable[Checkpoint]) -> int:

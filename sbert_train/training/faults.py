@@ -22,7 +22,7 @@ _NO_WRITE = (
     "I/O error",
     "iostream error",
 )
-_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO)
+_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 ROOM_TO_SPARE = 1.05
 
 
@@ -41,17 +41,18 @@ def out_of_memory(batch: TextBatch, step: int, gradient_cache: int | None) -> Tr
         step: the optimizer step that it belongs to, from 1.
         gradient_cache: the tokens of a micro-batch as they were; None where there were none.
     """
-    tokens = sum(batch.lengths)
-    smaller = max(1, batch.rows // 2)
+    tokens, longest = sum(batch.lengths), max(batch.lengths, default=0)
     cached = (
-        2 ** max(8, (tokens // 4).bit_length() - 1)
-        if gradient_cache is None
-        else max(256, gradient_cache // 2)
+        2 ** ((tokens // 4).bit_length() - 1)
+        if gradient_cache is None and tokens >= 4
+        else (gradient_cache or 0) // 2
     )
+    tries = [f"train.per_device_train_batch_size={max(2, batch.rows // 4 * 2)}", "a smaller model.max_length"]
+    if cached >= longest > 0:  # a micro-batch holds one text at least
+        tries.insert(0, f"engine.gradient_cache={cached}, of the same gradient")
     return TrainingError(
-        f"out of memory in step {step}, with {batch.rows} rows of {tokens:,} tokens (the longest text has "
-        f"{max(batch.lengths, default=0)}): try engine.gradient_cache={cached}, of the same gradient, "
-        f"or train.per_device_train_batch_size={smaller}, or a smaller model.max_length"
+        f"out of memory in step {step}, with {batch.rows} rows of {tokens:,} tokens (the longest text has {longest}): "
+        f"try {', or '.join(tries)}"
     )
 
 
@@ -99,17 +100,26 @@ def full_disk_told(folder: Path) -> Iterator[None]:
         if not is_disk:
             raise
         why = " ".join(str(error).split())[:120]
+        place = _place_of(error, folder)
         raise TrainingError(
-            f"the disk did not take what was written to {folder} ({why}): {_free(folder)}. What was saved before is "
-            "whole: make room, and give the same command again to go on from it"
+            f"the disk did not take what was written to {place} ({why}): {_free(folder, place)}. What was saved before "
+            "is whole: make room, and run it again (without --overwrite) to go on from it"
         ) from error
 
 
-def _free(folder: Path) -> str:
+def _place_of(error: Exception, folder: Path) -> Path:
+    """Where an error says that it could not write: the folder, or another one, such as that of a cache."""
+    name = getattr(error, "filename", None)
+    parent = Path(name).parent if isinstance(name, str) else folder
+    inside = not parent.is_dir() or parent.resolve().is_relative_to(folder.resolve())
+    return folder if inside else parent
+
+
+def _free(folder: Path, place: Path) -> str:
     """What is needed and what there is, as far as a folder tells."""
-    found = sorted(list_checkpoints(folder / "checkpoints"), key=lambda one: one.step)
+    found = list_checkpoints(folder / "checkpoints") if place == folder else []
     needed = f"a checkpoint takes {in_bytes(size_of(found[-1:]))}, " if found else ""
-    return f"{needed}{in_bytes(shutil.disk_usage(folder).free)} are free"
+    return f"{needed}{in_bytes(shutil.disk_usage(place).free)} are free"
 
 
 def require_room(folder: Path, needed: int) -> None:

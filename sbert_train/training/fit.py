@@ -8,6 +8,7 @@ from pathlib import Path
 from transformers import TrainingArguments, set_seed
 
 from sbert_train.config import RunConfig, dump_config
+from sbert_train.errors import Interrupted
 from sbert_train.evaluation.compare import Comparison, before_after
 from sbert_train.evaluation.results import TaskResult
 from sbert_train.training.arguments import early_stopping, training_arguments
@@ -89,6 +90,8 @@ def fit(
         try:
             with full_disk_told(folder.root):
                 return run.go()
+        except Interrupted as stopped:
+            raise Interrupted(stopped.signal, f"{stopped}; {start.how_to_go_on(folder)}") from stopped
         finally:
             folder.remove_empty()
 
@@ -167,7 +170,7 @@ class _Run:
             callbacks=[
                 bar,
                 JsonLog(self.folder.log),
-                SavePoints(progress, self.signals),
+                SavePoints(self.signals),
                 *([stop_early] if stop_early else []),
             ],
         )

@@ -12,10 +12,12 @@ from transformers import TrainingArguments
 
 from sbert_train.config import RunConfig, dump_config
 from sbert_train.config.reader import one_line, parse_yaml
+from sbert_train.data.cache import file_digest
 from sbert_train.data.sources import LoadedSet
 from sbert_train.data.tokens import tokenizer_identity
 from sbert_train.errors import CommandError, ConfigError
 from sbert_train.model.encoder import SentenceEncoder
+from sbert_train.model.resolve import resolve_model
 from sbert_train.training.checkpoints import Checkpoint, taken_up
 from sbert_train.training.run_folder import describe_environment
 from sbert_train.training.vectors import digest
@@ -44,6 +46,7 @@ CHANGEABLE = (
 """Keys that a run may have another value of when it goes on, and that then take effect; `engine` and `versions` with
 all below them. With others it would be another run."""
 _PLACES = {("output_dir",), ("model", "base"), ("model", "revision")}
+_REFERENCES = ("teacher", "guide")
 _DIGITS = 16  # of a sha256, in messages and for values from the environment
 
 
@@ -55,6 +58,7 @@ class RunIdentity:
         config: dotted key -> value as JSON, with `${NAME}` as the file has it, and a hash of what it stands for.
         data: `train NAME` or `eval NAME` -> the sha256 of its rows.
         base: the sha256 of the weights that the run starts from, and of the tokenizer.
+        references: the sha256 of the weights of teachers and guides.
         versions: package -> version.
         processes: how many train together.
         hardware: device and threads; another one rounds differently, and is told, not refused.
@@ -63,6 +67,7 @@ class RunIdentity:
     config: Mapping[str, str]
     data: Mapping[str, str]
     base: str
+    references: str
     versions: Mapping[str, str]
     processes: int
     hardware: str
@@ -85,6 +90,7 @@ def identity_of(
         config=_flat_config(config),
         data={f"{kind} {one.name}": digest_of_rows(one.rows) for kind, one in named},
         base=_base_digest(encoder, has_new_head=config.model.head is not None),
+        references=_references_digest(config),
         versions={"python": environment["python"], **environment["packages"]},
         processes=args.world_size,
         hardware=f"{args.device.type}, {torch.get_num_threads()} threads",
@@ -123,7 +129,11 @@ def require_same_run(chosen: Checkpoint | None, now: RunIdentity, allowed: Itera
         differences = list(_differences(chosen.read_json(FILE), now.to_json()))
     for key, was, is_now in differences:
         line = f"{key}: {one_line(was)} in {name}, {one_line(is_now)} now"
-        if key == "hardware" or any(_is_below(key, one) for one in allowed):
+        if key == "train.learning_rate" and _follows_metrics(now):
+            line += f" (not with {now.config['train.lr_scheduler_type']}, which sets it by what it has seen)"
+            refused.append(line)
+            keys.append("")
+        elif key == "hardware" or any(_is_below(key, one) for one in allowed):
             told.append(line)
         else:
             refused.append(line)
@@ -158,10 +168,16 @@ def _differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[
                 values = (str(one.get(key, "not there")) for one in (was, is_now))
                 first, second = (value[:_DIGITS] if part == "data" else value for value in values)
                 yield prefix + key, first, second
-    for key in ("base", "processes", "hardware"):
+    names = {"base": "weights of model.base", "references": "weights of teachers and guides"}
+    for key in ("base", "references", "processes", "hardware"):
         if before.get(key) != now[key]:
-            name = "weights of model.base" if key == "base" else key
+            name = names.get(key, key)
             yield name, str(before.get(key))[: _DIGITS * 2], str(now[key])[: _DIGITS * 2]
+
+
+def _follows_metrics(now: RunIdentity) -> bool:
+    """Whether the learning rate has a state of its own, besides the step."""
+    return now.config.get("train.lr_scheduler_type", "").strip('"') in ("reduce_lr_on_plateau", "greedy")
 
 
 def _is_below(key: str, allowed: str) -> bool:
@@ -173,13 +189,20 @@ def _flat_config(config: RunConfig) -> dict[str, str]:
     values = dict(_leaves(config.model_dump(mode="json"), ()))
     flat = {}
     for at, written in _leaves(parse_yaml(dump_config(config)), ()):
-        if at in _PLACES or (at[:1] == ("data",) and at[-1] == "source"):
+        if _is_place(at) and written != "self":
             continue
         text = json.dumps(written, ensure_ascii=False)
         if isinstance(written, str) and "${" in written and at in values:
             text += f" ({hashlib.sha256(str(values[at]).encode()).hexdigest()[:_DIGITS]})"
         flat[".".join(map(str, at))] = text
     return flat
+
+
+def _is_place(at: tuple[str | int, ...]) -> bool:
+    """Whether a value says where files lie: of the run, of the base, of a set, of a teacher or guide."""
+    if at[:1] == ("data",) and len(at) == 4:
+        return at[3] == "source"
+    return at in _PLACES or (at[-2:-1] == ("objective",) and at[-1] in _REFERENCES)
 
 
 def _leaves(value: Any, at: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], Any]]:
@@ -191,6 +214,17 @@ def _leaves(value: Any, at: tuple[str | int, ...]) -> Iterator[tuple[tuple[str |
         yield from _leaves(one, (*at, key))
     if empty:
         yield at, value
+
+
+def _references_digest(config: RunConfig) -> str:
+    """Of the files of weights of every teacher and guide, in the order of the training sets."""
+    found = hashlib.sha256()
+    for objective in config.objectives:
+        for reference in filter(None, (getattr(objective, name, None) for name in _REFERENCES)):
+            if reference != "self":
+                for file in sorted(resolve_model(reference).rglob("*.safetensors")):
+                    found.update(f"{file.name} {file_digest(file)}".encode())
+    return found.hexdigest()
 
 
 def _base_digest(encoder: SentenceEncoder, *, has_new_head: bool) -> str:

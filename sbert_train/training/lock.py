@@ -54,7 +54,7 @@ def _acquired(file: Path) -> int:
         opened = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
         try:
             fcntl.lockf(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if file.exists() and os.path.samestat(os.fstat(opened), file.stat()):
+            if _is_at(opened, file):
                 os.ftruncate(opened, 0)
                 os.write(opened, f"{os.getpid()}\n".encode())
                 return opened
@@ -66,3 +66,11 @@ def _acquired(file: Path) -> int:
                 f"output_dir: another run{who} is writing to {file.parent}; wait for it, or choose another folder"
             ) from problem
         os.close(opened)  # the one who held it before has removed it meanwhile
+
+
+def _is_at(opened: int, file: Path) -> bool:
+    """Whether the open file still bears its name."""
+    try:
+        return os.path.samestat(os.fstat(opened), file.stat())
+    except FileNotFoundError:
+        return False

@@ -19,10 +19,11 @@ from sbert_train.model.head import describe_head
 from sbert_train.model.packing import padding_saved
 from sbert_train.model.resolve import hub_id_of
 from sbert_train.objectives.registry import ObjectiveSpec
-from sbert_train.training.checkpoints import Checkpoint
+from sbert_train.training.checkpoints import Checkpoint, taken_up
 from sbert_train.training.data import TrainingData
 from sbert_train.training.objectives import RunObjectives
 from sbert_train.training.parts import Parts
+from sbert_train.training.progress import FILE as PROGRESS
 from sbert_train.training.siamese import SiameseModel
 
 
@@ -72,8 +73,11 @@ def resume_lines(checkpoint: Checkpoint | None, changes: Sequence[str]) -> list[
     """Where a run goes on, and what is not as it was."""
     if checkpoint is None:
         return []
+    with taken_up(checkpoint.path):
+        is_over = bool(checkpoint.read_json(PROGRESS)["stopped_early"])
+    over = "; it had stopped early, as evaluations no longer improved, so that nothing is left to train"
     return [
-        f"resume     from step {checkpoint.step}, {checkpoint.path}",
+        f"resume     from step {checkpoint.step}, {checkpoint.path}{over if is_over else ''}",
         *(f"changed    {one}" for one in changes),
     ]
 

@@ -75,8 +75,12 @@ class ResumableTrainer(Trainer):
         return trained
 
     def get_batch_samples(self, *args: Any, **kwargs: Any) -> Any:
-        """The batches of an optimizer step; none where the run that this one goes on from had stopped early."""
-        return ([], None) if self.progress.stopped_early else super().get_batch_samples(*args, **kwargs)
+        """The batches of an optimizer step; none where the run that this one goes on from had come to its end. Trainer
+        sees that only behind another step, if the end lies within an epoch."""
+        if self.progress.stopped_early or self.state.global_step >= self.state.max_steps:
+            self.control.should_training_stop = True
+            return [], None
+        return super().get_batch_samples(*args, **kwargs)
 
     def training_step(
         self, model: nn.Module, inputs: dict[str, Any], num_items_in_batch: Tensor | int | None = None
@@ -105,6 +109,14 @@ class ResumableTrainer(Trainer):
                 f"the norm of the gradient of step {self.state.global_step + 1} is {float(norm)}"
             )
         return norm
+
+    def _determine_best_metric(self, metrics: dict[str, float], trial: Any) -> bool:
+        """Trainer's; but a new best is saved even if nothing is due, for the run shall end with it; and what was to be
+        saved before the evaluation is, even if save_strategy is best and this is none."""
+        wanted = self.control.should_save
+        is_new = bool(super()._determine_best_metric(metrics, trial))
+        self.control.should_save = wanted or (is_new and bool(self.args.load_best_model_at_end))
+        return is_new or wanted
 
     def _save_checkpoint(self, model: nn.Module, trial: Any) -> None:
         """Write all that training goes on from, then give it its name, then remove older ones.
@@ -160,7 +172,8 @@ class ResumableTrainer(Trainer):
         weights = sum(int(tensor.nbytes) for tensor in self.model.state_dict().values())
         one = weights + sum(8 * weight.numel() for weight in self.model.parameters() if weight.requires_grad)
         there = checkpoints.size_of(checkpoints.list_checkpoints(self._folder))
-        return max(one, (max(2, self._keep or 2) + 1) * one - there) + weights
+        kept = max(2, self._keep or 2) + bool(self.args.load_best_model_at_end)
+        return max(one, (kept + 1) * one - there) + weights
 
     def _load_from_checkpoint(self, resume_from_checkpoint: str, model: nn.Module | None = None) -> None:
         """Take up the weights, all of them, and what the run had added up.
@@ -172,7 +185,6 @@ class ResumableTrainer(Trainer):
         self._load_weights(checkpoint)
         with taken_up(checkpoint):
             found = Progress(**Checkpoint(checkpoint, 0).read_json(progress_file.FILE))
-        found.resumed_from.append(int(checkpoint.name.rpartition("-")[2]))
         vars(self.progress).update(vars(found))
 
     def _load_weights(self, checkpoint: Path) -> None:
@@ -193,7 +205,7 @@ class ResumableTrainer(Trainer):
         if checkpoint is None:
             return
         for group, asked in zip(self._groups(), asked_for, strict=True):
-            group.update({key: value for key, value in asked.items() if key != "lr"})
+            group.update({key: asked[key] for key in ("weight_decay", "initial_lr") if key in asked})
         scheduler: Any = self.lr_scheduler
         if isinstance(scheduler, LambdaLR):  # as all that depend on the step alone
             scheduler.base_lrs = [group["initial_lr"] for group in self._groups()]
@@ -204,9 +216,10 @@ class ResumableTrainer(Trainer):
             scheduler._last_lr = [group["lr"] for group in self._groups()]  # what is logged
 
     def _load_scaler(self, checkpoint: str | None) -> None:
-        """Trainer's."""
-        with taken_up(checkpoint):
-            super()._load_scaler(checkpoint)
+        """Trainer's, where there is a scaler now, too."""
+        if getattr(self.accelerator, "scaler", None) is not None:
+            with taken_up(checkpoint):
+                super()._load_scaler(checkpoint)
 
     def _load_rng_state(self, checkpoint: str | None) -> None:
         """Trainer's."""
@@ -218,8 +231,20 @@ class ResumableTrainer(Trainer):
         return self.optimizer.param_groups
 
     def _init_training_state(self, *args: Any, **kwargs: Any) -> Any:
-        """Trainer's, with the best checkpoint where it lies now."""
+        """Trainer's, with the best checkpoint where it lies now.
+
+        Raises:
+            TrainingError: the checkpoint is of a later step than this run has.
+        """
         found = super()._init_training_state(*args, **kwargs)
+        step, steps = self.state.global_step, self.state.max_steps
+        if step > steps:
+            raise TrainingError(
+                f"train.max_steps, train.num_train_epochs: this run has {steps} steps, and the checkpoint to go on "
+                f"from is that of step {step}; name an earlier one by --resume, or begin anew with --overwrite"
+            )
+        if 0 < step < steps and not self.progress.stopped_early:
+            self.progress.resumed_from.append(step)
         self._find_best()
         return found
 
@@ -233,8 +258,8 @@ class ResumableTrainer(Trainer):
 
     def _no_best(self, wrong: str) -> TrainingError:
         return TrainingError(
-            f"the best model is that of step {self.state.best_global_step}, whose checkpoint is damaged: {wrong}; the "
-            "same command goes on from the newest one whose best model is whole"
+            f"the best model is that of step {self.state.best_global_step}, whose checkpoint is damaged: {wrong}; run "
+            "it again with --resume auto to go on from the newest one whose best model is whole"
         )
 
     def _load_best_model(self) -> None:

@@ -8,7 +8,14 @@ from accelerate.utils import broadcast_object_list
 from transformers import TrainingArguments
 
 from sbert_train.errors import ConfigError
-from sbert_train.training.checkpoints import Checkpoint, checkpoint_at, damage, list_checkpoints
+from sbert_train.training.checkpoints import (
+    STATE,
+    Checkpoint,
+    best_of,
+    checkpoint_at,
+    damage,
+    list_checkpoints,
+)
 from sbert_train.training.run_folder import RunFolder
 
 AUTO, NEVER = "auto", "never"
@@ -30,6 +37,14 @@ class Start:
     overwrite: bool = False
     strict: bool = False
     allow_changes: tuple[str, ...] = field(default=())
+
+    def how_to_go_on(self, folder: RunFolder) -> str:
+        """What to do after an interruption; the same command may be one to begin anew."""
+        if not list_checkpoints(folder.checkpoints):
+            return "nothing was saved, and the run begins anew"
+        if self.overwrite or self.resume != AUTO:
+            return "give the command without --overwrite and --resume to go on"
+        return "give the same command again to go on"
 
 
 def agreed_checkpoint(
@@ -59,7 +74,7 @@ def choose_checkpoint(
     """
     own = list_checkpoints(folder.checkpoints)
     if start.resume not in (AUTO, NEVER):
-        return _at(Path(start.resume).expanduser(), folder, own, start, needs_best, say)
+        return _at(Path(start.resume).expanduser(), folder, own, start, config_text, needs_best, say)
     if not start.overwrite and (start.resume == NEVER or not own):
         folder.require_replaceable(config_text)
     if start.overwrite or start.resume == NEVER or not own:
@@ -72,6 +87,7 @@ def _at(
     folder: RunFolder,
     own: list[Checkpoint],
     start: Start,
+    config_text: str,
     needs_best: bool,
     say: Callable[[str], None],
 ) -> Checkpoint:
@@ -92,6 +108,8 @@ def _at(
                 f"--resume {path}: {folder.checkpoints} holds checkpoints of a run of its own; choose another "
                 "output_dir, or pass --overwrite to replace them"
             )
+        if not start.overwrite:
+            folder.require_replaceable(config_text)
         return chosen
     if start.overwrite:
         raise ConfigError(f"--resume {path}: --overwrite would remove it; leave --overwrite out")
@@ -130,10 +148,10 @@ def _wrong_with(checkpoint: Checkpoint, needs_best: bool) -> str | None:
     if wrong is not None:
         return wrong
     try:
-        state = checkpoint.read_json("trainer_state.json")
-        step, best = int(state["global_step"]), int(state["best_global_step"] or 0)
+        step = int(checkpoint.read_json(STATE)["global_step"])
     except (OSError, ValueError, KeyError, TypeError):
-        step, best = -1, 0
+        step = -1
+    best = best_of(checkpoint)
     if step != checkpoint.step:
         return "it was not written by a run: its trainer_state.json is none"
     if not needs_best or not best or best == checkpoint.step:

@@ -17,7 +17,10 @@ from sbert_train.training.checkpoints import (
     MANIFEST,
     Checkpoint,
     begin_stage,
+    best_of,
+    checkpoint_at,
     clean_up,
+    damage,
     list_checkpoints,
     remove,
     seal,
@@ -105,6 +108,8 @@ class RunFolder:
             )
 
     def _is_of_a_run(self) -> bool:
+        if any((one.path / MANIFEST).is_file() for one in list_checkpoints(self.checkpoints)):
+            return True
         try:
             return "sbert-train" in json.loads(self.environment.read_text(encoding="utf-8"))["packages"]
         except (OSError, ValueError, KeyError, TypeError):
@@ -125,6 +130,8 @@ class RunFolder:
         elif chosen.path.parent.resolve() == self.checkpoints.resolve():
             self.go_on(config_text, chosen.step)
         else:
+            if wrong := damage(chosen):
+                raise ConfigError(f"{chosen.path} is not whole any more: {wrong}")
             self.begin(config_text)
             self.take_over(chosen)
 
@@ -140,8 +147,7 @@ class RunFolder:
             remove(checkpoint)
         clean_up(self.checkpoints)
         self.remove_empty()
-        self._put_model_away()
-        self._describe(config_text)
+        self._describe(config_text)  # the model stays until there is another
 
     def remove_empty(self) -> None:
         """Remove the folder of checkpoints, which Trainer makes early, unless it holds something."""
@@ -149,15 +155,24 @@ class RunFolder:
             self.checkpoints.rmdir()
 
     def take_over(self, chosen: Checkpoint) -> Checkpoint:
-        """A copy here of a checkpoint of another run, and of the best one that belongs to it."""
-        best = chosen.read_json("trainer_state.json")["best_global_step"]
-        for step in {chosen.step, best or chosen.step}:
-            begin_stage(self.checkpoints, step)
-            stage = stage_of(self.checkpoints, step)
-            for file in (chosen.path.parent / f"checkpoint-{step}").iterdir():
-                if file.is_file() and file.name != MANIFEST:
-                    shutil.copyfile(file, stage / file.name)
-            seal(self.checkpoints, step)
+        """A copy here of a checkpoint of another run, and before it of the best one of then, if that is whole.
+
+        Raises:
+            ConfigError: the checkpoint is not whole any more.
+        """
+        best = checkpoint_at(chosen.path.with_name(f"checkpoint-{best_of(chosen)}"))
+        for one in (best, chosen):
+            if one is None or (one == best and damage(one) is not None):
+                continue
+            begin_stage(self.checkpoints, one.step)
+            stage = stage_of(self.checkpoints, one.step)
+            told = one.read_json(MANIFEST)
+            for name in told["files"]:
+                shutil.copyfile(one.path / name, stage / name)
+            copy = seal(self.checkpoints, one.step)
+            if copy.read_json(MANIFEST) != told:
+                remove(copy)
+                raise ConfigError(f"{one.path} has changed while it was copied; its run may be going on")
         return Checkpoint(self.checkpoints / chosen.name, chosen.step)
 
     def go_on(self, config_text: str, step: int) -> None:
@@ -193,12 +208,15 @@ class RunFolder:
 
     def _put_model_away(self) -> None:
         """Remove the model of an earlier run; a folder in which somebody put something else is renamed and stays."""
-        if not self.model.exists():
+        is_link = self.model.is_symlink()
+        if not self.model.exists() and not is_link:
             return
         found = {
-            path.relative_to(self.model).as_posix() for path in self.model.rglob("*") if not path.is_dir()
+            path.relative_to(self.model).as_posix()
+            for path in self.model.rglob("*")
+            if path.is_symlink() or not path.is_dir()
         }
-        if found <= _names_in(self.root / MODEL_FILES):
+        if not is_link and found <= _names_in(self.root / MODEL_FILES):
             shutil.rmtree(self.model)
             return
         number = next(i for i in count(1) if not self.root.joinpath(f"model.before-{i}").exists())
@@ -225,21 +243,27 @@ def replace_text(path: Path, text: str) -> None:
     """Write a file that is there as it was before, or whole."""
     stage = path.with_name(f".{path.name}.partial")
     try:
-        stage.write_text(text, encoding="utf-8")
+        with stage.open("w", encoding="utf-8") as opened:
+            opened.write(text)
+            opened.flush()
+            os.fsync(opened.fileno())
         stage.replace(path)
     finally:
         stage.unlink(missing_ok=True)
 
 
 def _is_leftover(path: Path) -> bool:
-    """Whether it is a lock, or what a process that was killed had begun to write."""
+    """Whether it is a lock, or what a process that was killed had begun to write, or Trainer to prepare."""
+    if path.name == "checkpoints" and path.is_dir():
+        return not any(path.iterdir())
     return path.name == LOCK or (path.name.startswith(".") and path.name.endswith(".partial"))
 
 
 def _is_until(line: str, step: int) -> bool:
-    """Whether a line of the log is whole and not of a later step."""
+    """Whether a line of the log is whole, and neither of a later step nor of the end of a training that goes on."""
     try:
-        return bool(json.loads(line)["step"] <= step)
+        entry = json.loads(line)
+        return bool(entry["step"] <= step) and "train_runtime" not in entry
     except (ValueError, KeyError, TypeError):
         return False
 

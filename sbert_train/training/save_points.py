@@ -9,7 +9,6 @@ from transformers import TrainerCallback, TrainerControl, TrainerState, Training
 from transformers.trainer_utils import SaveStrategy
 
 from sbert_train.errors import Interrupted
-from sbert_train.training.progress import Progress
 from sbert_train.training.signals import NAMES, StopSignals
 
 SECONDS = 15 * 60.0
@@ -24,20 +23,17 @@ class SavePoints(TrainerCallback):
     best model, a reason to stop early) would be missing from a checkpoint of before.
     """
 
-    def __init__(
-        self, progress: Progress, signals: StopSignals | None = None, seconds: float = SECONDS
-    ) -> None:
+    def __init__(self, signals: StopSignals | None = None, seconds: float = SECONDS) -> None:
         """Prepare.
 
         Args:
-            progress: that of the run; `stopped_early` is kept up to date in it.
             signals: tells whether the run was told to stop.
             seconds: from one checkpoint to the next at most.
         """
-        self._progress = progress
         self._signals = signals or StopSignals()
         self._seconds = seconds
         self._saved_at = 0.0
+        self._began_at = 0
         self._owed = False
 
     def on_train_begin(
@@ -45,6 +41,7 @@ class SavePoints(TrainerCallback):
     ) -> None:
         """Read anew how often to log, evaluate and save: a checkpoint brings what was asked for when it was written."""
         state.compute_steps(args, state.max_steps)
+        self._began_at = state.global_step
         self._saved_at = time.monotonic()
 
     def on_step_end(
@@ -60,11 +57,21 @@ class SavePoints(TrainerCallback):
     def on_epoch_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: object
     ) -> None:
-        """Save what its last step left to do."""
-        if self._progress.stopped_early:  # it went on from there: nothing was trained, nothing is new
+        """Save what its last step left to do, and the last step of all, so that a finished run has nothing left."""
+        if state.global_step == self._began_at:  # it was finished: nothing was trained, nothing is new
             control.should_log = control.should_evaluate = control.should_save = False
-        elif self._owed:
+            return
+        ends = control.should_training_stop and args.save_strategy != SaveStrategy.NO
+        stops = self._agreed(args, _GO_ON if self._signals.requested is None else _STOP) == _STOP
+        if self._owed or ends or stops:
             control.should_save, self._owed = True, False
+
+    def on_evaluate(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: object
+    ) -> None:
+        """A run that was told to stop while it was evaluated is saved behind it."""
+        if self._agreed(args, _GO_ON if self._signals.requested is None else _STOP) == _STOP:
+            control.should_save = True
 
     def on_save(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: object

@@ -106,6 +106,35 @@ def test_the_oldest_go_but_never_the_newest_nor_the_best(
     assert steps(tmp_path) == kept
 
 
+def test_what_was_the_best_for_one_that_stays_stays(tmp_path: Path) -> None:
+    """Else nothing could be gone on from when the newest is damaged, which has just become the best itself."""
+    for step, best in ((1, 1), (2, 2), (3, 2), (4, 4)):
+        checkpoints.begin_stage(tmp_path, step)
+        stage = checkpoints.stage_of(tmp_path, step)
+        (stage / "trainer_state.json").write_text(json.dumps({"global_step": step, "best_global_step": best}))
+        checkpoints.seal(tmp_path, step)
+        checkpoints.rotate(tmp_path, newest=step, limit=2, best=best)
+    assert steps(tmp_path) == [2, 3, 4]
+
+
+def test_what_lies_in_a_checkpoint_that_is_written_again_is_kept(tmp_path: Path) -> None:
+    one = write(tmp_path, 3)
+    (one.path / "notes.txt").write_text("mine")
+    write(tmp_path, 3)
+    assert (tmp_path / "checkpoint-3.before-1" / "notes.txt").read_text() == "mine"
+    assert damage(one) is None and not (one.path / "notes.txt").exists()
+
+
+def test_a_checkpoint_of_which_only_a_part_was_removed_is_removed_later(tmp_path: Path) -> None:
+    """By a process that was killed while it did so."""
+    one = write(tmp_path, 3)
+    (one.path / "model.safetensors").unlink()
+    assert damage(one) == "model.safetensors is missing"
+    write(tmp_path, 4)
+    checkpoints.rotate(tmp_path, newest=4, limit=1, best=None)
+    assert steps(tmp_path) == [4]
+
+
 def test_what_is_not_ours_is_never_removed(tmp_path: Path) -> None:
     mine = [
         tmp_path / "checkpoint-1" / "photo.jpg",

@@ -195,7 +195,7 @@ def test_a_disk_that_is_full_leaves_the_checkpoint_before(tmp_path: Path, tiny_m
     os.waitpid(child, 0)
     said = (tmp_path / "said").read_text()
     assert said.startswith(f"the disk did not take what was written to {tmp_path / 'run'} (")
-    assert ": a checkpoint takes " in said and "give the same command again to go on from it" in said
+    assert ": a checkpoint takes " in said and "run it again (without --overwrite) to go on from it" in said
     assert "\n" not in said
     require_whole(settings, [2])
     result, _ = trained(settings)
@@ -221,7 +221,7 @@ def test_a_disk_without_room_is_told_before_the_run(
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(10**9, 10**9 - 10**5, 10**5))
     with pytest.raises(
-        TrainingError, match=r"run has 100.0 kB free, and the checkpoints .* need \d+\.\d kB;"
+        TrainingError, match=r"run has 100.0 kB free, and the checkpoints .* need \d+\.\d [kM]B;"
     ):
         trained(config(tmp_path, tiny_model))
     assert not (tmp_path / "run").exists()

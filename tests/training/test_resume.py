@@ -172,7 +172,8 @@ def test_a_run_that_had_stopped_early_trains_no_further(tmp_path: Path, tiny_mod
     shutil.rmtree(whole.folder.model)
     whole.folder.report.unlink()
     with killed_in_any_step():
-        trained(settings)
+        _, lines = trained(settings)
+    assert any(line.endswith("so that nothing is left to train") for line in lines)
     assert weights_of(whole.folder.model) == expected
     assert [line for line in log.splitlines() if "eval_" in line] == [
         line for line in whole.folder.log.read_text().splitlines() if "eval_" in line
@@ -245,6 +246,63 @@ def test_a_finished_run_has_nothing_left_to_train(tmp_path: Path, tiny_model: Pa
     assert "resume     from step 6," in "\n".join(lines)
     assert weights_of(again.folder.model) == expected
     assert again.comparison is not None and again.comparison.to_json() == first.comparison.to_json()  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("length", [{"max_steps": 8}, {"num_train_epochs": 1.5}])
+@pytest.mark.parametrize("evaluate", ["no", "epoch"])
+def test_a_run_that_ends_within_an_epoch_has_nothing_left_to_train(
+    evaluate: str, length: dict[str, Any], tmp_path: Path, tiny_model: Path
+) -> None:
+    """Trainer would train another step each time."""
+    train = {
+        **EVERY_TWO,
+        "lr_scheduler_type": "constant",
+        "eval_strategy": evaluate,
+        "load_best_model_at_end": False,
+    }
+    settings = config(tmp_path, tiny_model, train={**train, **length})
+    whole, _ = trained(settings)
+    expected, log = weights_of(whole.folder.model), whole.folder.log.read_text()
+    steps = json.loads(whole.folder.report.read_text())["training"]["steps"]
+    assert steps in (8, 9)
+    with killed_in_any_step():
+        again, _ = trained(settings)
+    assert weights_of(again.folder.model) == expected
+    report = json.loads(again.folder.report.read_text())["training"]
+    assert (report["steps"], report["resumed_from"]) == (steps, [])
+    kept = [line.partition('"train_runtime"')[0] for line in log.splitlines()]
+    assert [
+        line.partition('"train_runtime"')[0] for line in again.folder.log.read_text().splitlines()
+    ] == kept
+
+    with killed_in_step(steps):
+        trained(moved(settings, tmp_path / "killed"))
+    resumed, _ = trained(moved(settings, tmp_path / "killed"))
+    assert weights_of(resumed.folder.model) == expected
+
+
+def test_a_best_model_between_two_saves_is_saved(tmp_path: Path, tiny_model: Path) -> None:
+    train = {"save_steps": 4, "eval_steps": 1, "learning_rate": 0.02, "num_train_epochs": 2}
+    settings = config(tmp_path, tiny_model, train=train)
+    whole, _ = trained(settings)
+    best = json.loads(whole.folder.report.read_text())["training"]["best_step"]
+    assert best % 4, "it is none that is saved anyway"
+    with killed_in_step(10):
+        trained(moved(settings, tmp_path / "killed"))
+    resumed, _ = trained(moved(settings, tmp_path / "killed"))
+    assert weights_of(resumed.folder.model) == weights_of(whole.folder.model)
+
+
+def test_a_finished_run_of_which_only_the_best_is_saved_has_nothing_left_either(
+    tmp_path: Path, tiny_model: Path
+) -> None:
+    train = {"save_strategy": "best", "eval_strategy": "epoch", "num_train_epochs": 3, "learning_rate": 0.02}
+    settings = config(tmp_path, tiny_model, train=train)
+    whole, _ = trained(settings)
+    expected = weights_of(whole.folder.model)
+    with killed_in_any_step():
+        again, _ = trained(settings)
+    assert weights_of(again.folder.model) == expected
 
 
 def test_a_longer_training_goes_on_from_the_end_of_a_shorter(tmp_path: Path, tiny_model: Path) -> None:

@@ -83,7 +83,12 @@ def test_a_folder_of_something_else_is_never_used(tmp_path: Path) -> None:
 def test_what_a_killed_process_leaves_is_in_nobodys_way(tmp_path: Path) -> None:
     for name in (".lock", ".environment.json.partial"):
         (tmp_path / name).touch()
+    (tmp_path / "checkpoints").mkdir()  # as Trainer makes it, before anything is known to be written
     RunFolder(tmp_path).require_ours()
+    (tmp_path / "checkpoints" / "mine").touch()
+    with pytest.raises(ConfigError, match="holds files that are not those of a run"):
+        RunFolder(tmp_path).require_ours()
+    (tmp_path / "checkpoints" / "mine").unlink()
     (tmp_path / ".bashrc").touch()
     with pytest.raises(ConfigError, match="holds files that are not those of a run"):
         RunFolder(tmp_path).require_ours()
@@ -96,7 +101,6 @@ def test_beginning_removes_what_a_run_wrote_and_nothing_else(folder: RunFolder) 
         folder.checkpoints / "checkpoint-1.bak" / "weights",
         folder.checkpoints / "checkpoint-7" / "not-ours",
         folder.checkpoints / ".partial-checkpoint-x" / "weights",
-        folder.model / "2_Dense" / "mine.txt",
     ]
     (folder.checkpoints / ".partial-checkpoint-3").mkdir()
     for file in mine:
@@ -109,26 +113,40 @@ def test_beginning_removes_what_a_run_wrote_and_nothing_else(folder: RunFolder) 
         "checkpoints",
         "config.yaml",
         "environment.json",
-        "model.before-1",
+        "model",
         "notes.md",
     ]
-    assert all(file.read_text() == "mine" for file in mine[:-1])
-    assert (folder.root / "model.before-1" / "2_Dense" / "mine.txt").read_text() == "mine"
+    assert all(file.read_text() == "mine" for file in mine)
+    assert (folder.model / "model.safetensors").exists(), "until there is another"
     assert names(folder.checkpoints / "checkpoint-1") == ["why.txt"]
     assert not (folder.checkpoints / ".partial-checkpoint-3").exists()
+
+
+def test_a_folder_with_a_checkpoint_is_that_of_a_run_whatever_became_of_the_rest(folder: RunFolder) -> None:
+    folder.environment.write_text("")  # as a power cut may leave it
+    folder.require_ours()
 
 
 def test_a_model_replaces_that_of_an_earlier_run(folder: RunFolder) -> None:
     folder.save_model(save)
     assert names(folder.root)[-1] == "report.json" and names(folder.model) == ["2_Dense", "model.safetensors"]
-    (folder.model / "mine").touch()
+    (folder.model / "2_Dense" / "mine").mkdir()
+    (folder.model / "2_Dense" / "mine" / "link").symlink_to(folder.root)
     folder.save_model(save)
     folder.save_model(save)
+    assert (folder.root / "model.before-1" / "2_Dense" / "mine" / "link").is_symlink()
     assert [name for name in names(folder.root) if "model" in name] == [
         ".model-files.json",
         "model",
         "model.before-1",
     ]
+
+
+def test_a_model_that_lies_elsewhere_is_left_there(folder: RunFolder, tmp_path: Path) -> None:
+    folder.model.rename(tmp_path / "elsewhere")
+    folder.model.symlink_to(tmp_path / "elsewhere")
+    folder.save_model(save)
+    assert (tmp_path / "elsewhere" / "README.md").read_text() == "card" and not folder.model.is_symlink()
 
 
 def test_a_model_is_there_whole_or_not_at_all(folder: RunFolder) -> None:

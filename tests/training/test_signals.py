@@ -77,7 +77,10 @@ def test_a_run_that_is_told_to_stop_is_saved_at_the_end_of_the_step(
     assert caught.value.signal == 15
     saved = tmp_path / "stopped" / "checkpoints" / f"checkpoint-{step}"
     steps = json.loads(whole.folder.report.read_text())["training"]["steps"]
-    assert str(caught.value) == f"stopped by SIGTERM after step {step} of {steps}, which is saved in {saved}"
+    assert str(caught.value) == (
+        f"stopped by SIGTERM after step {step} of {steps}, which is saved in {saved}; give the same command again to "
+        "go on"
+    )
     assert saved.is_dir() and not (tmp_path / "stopped" / "model").exists()
     result, _ = trained(stopped)
     assert weights_of(result.folder.model) == weights_of(whole.folder.model)
@@ -100,12 +103,49 @@ def test_where_only_the_best_is_saved_a_stop_waits_for_a_step_that_can_be(
     assert weights_of(result.folder.model) == weights_of(whole.folder.model)
 
 
+@pytest.mark.parametrize("strategy", ["no", "best"])
+def test_a_run_that_is_told_to_stop_in_its_last_evaluation_is_saved(
+    strategy: str, tmp_path: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    train = {"save_strategy": strategy, "eval_strategy": "epoch", "load_best_model_at_end": False}
+    settings = config(tmp_path, tiny_model, train=train)
+    inner = SentenceTrainer.run_tasks
+
+    def run_tasks(self: Any) -> Any:
+        if self.state.global_step == 6 and self.is_in_train:
+            told(signal.SIGTERM)()
+        return inner(self)
+
+    with (
+        monkeypatch.context() as patch,
+        pytest.raises(Interrupted, match="after step 6 of 6, which is saved"),
+    ):
+        patch.setattr(SentenceTrainer, "run_tasks", run_tasks)
+        trained(settings)
+    assert (tmp_path / "run" / "checkpoints" / "checkpoint-6").is_dir()
+
+
+def test_what_to_do_is_another_command_where_the_same_would_begin_anew(
+    tmp_path: Path, tiny_model: Path
+) -> None:
+    settings = config(tmp_path, tiny_model, train=EACH_EPOCH)
+    for options in ({"overwrite": True}, {"resume": "never"}):
+        with (
+            in_step(4, told(signal.SIGTERM)),
+            pytest.raises(Interrupted, match="without --overwrite and --resume"),
+        ):
+            trained(settings, **options)
+
+
 def test_a_second_signal_is_not_waited_for(
     tmp_path: Path, tiny_model: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     settings = config(tmp_path, tiny_model, train=EACH_EPOCH)
     twice = told(signal.SIGINT, signal.SIGINT)
-    with in_step(4, twice), pytest.raises(Interrupted, match=r"^stopped by Ctrl-C$") as caught:
+    with (
+        in_step(4, twice),
+        pytest.raises(Interrupted, match=r"^stopped by Ctrl-C; nothing was saved, ") as caught,
+    ):
         trained(settings)
     assert caught.value.signal == 2
     assert (
@@ -126,7 +166,10 @@ def test_before_and_after_training_a_run_stops_at_once(
         told(signal.SIGTERM)()
         return inner(*args, **kwargs)
 
-    with monkeypatch.context() as patch, pytest.raises(Interrupted, match=r"^stopped by SIGTERM$"):
+    with (
+        monkeypatch.context() as patch,
+        pytest.raises(Interrupted, match=r"^stopped by SIGTERM; (nothing|give)"),
+    ):
         patch.setattr(fit_module, where, stopping)
         trained(settings)
     assert (tmp_path / "run").exists() == (where == "write_report")
@@ -179,9 +222,7 @@ def test_a_long_epoch_is_saved_now_and_then(
         train = {"save_strategy": strategy, "eval_strategy": "no", "save_total_limit": 50}
         settings = config(tmp_path / folder, tiny_model, train=train)
         with monkeypatch.context() as patch:
-            patch.setattr(
-                fit_module, "SavePoints", lambda progress, signals: SavePoints(progress, signals, 0.0)
-            )
+            patch.setattr(fit_module, "SavePoints", lambda signals: SavePoints(signals, 0.0))
             trained(settings)
         found = (tmp_path / folder / "run" / "checkpoints").glob("checkpoint-*")
         assert sorted(int(path.name.rpartition("-")[2]) for path in found) == expected

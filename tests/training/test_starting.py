@@ -16,8 +16,9 @@ from sbert_train.errors import CommandError, ConfigError, TrainingError
 from sbert_train.training import checkpoints
 from sbert_train.training.identity import CHANGEABLE, digest_of_rows, require_changeable
 from sbert_train.training.trainer import SentenceTrainer
+from tests.tiny import make_encoder
 from tests.training.interruptions import killed_in_step, moved, stopping_early, trained, weights_of
-from tests.training.objective_runs import trainer_of
+from tests.training.objective_runs import block_for, trainer_of
 from tests.training.runs import config, sentences, write_csv, write_triplets
 
 EVERY_TWO: dict[str, Any] = {
@@ -256,6 +257,72 @@ def test_another_base_is_refused(killed: RunConfig, tmp_path: Path, tiny_model: 
         trained(again)
     weights.write_bytes(unchanged)
     assert first_new_step(again)[0] == 7, "the same weights in another folder"
+
+
+def test_another_teacher_is_refused_and_the_same_may_be_moved(tmp_path: Path, tiny_model: Path) -> None:
+    blocks = block_for("embedding_distillation", tmp_path, tiny_model)
+    settings = config(tmp_path, tiny_model, **blocks, train=KEEP_ALL)
+    with killed_in_step(3):
+        trained(settings)
+    aside = (tmp_path / "teacher").rename(tmp_path / "aside")
+    make_encoder(seed=9).save(tmp_path / "teacher")
+    with pytest.raises(ConfigError, match=r"weights of teachers and guides: [0-9a-f]{32} in checkpoint-2"):
+        trained(settings)
+    objective = {**blocks["objective"], "teacher": str(aside)}
+    assert (
+        first_new_step(config(tmp_path, tiny_model, **blocks | {"objective": objective}, train=KEEP_ALL))[0]
+        == 3
+    )
+
+
+def test_a_rate_that_follows_evaluations_cannot_be_changed(tmp_path: Path, tiny_model: Path) -> None:
+    train = {
+        **KEEP_ALL,
+        "eval_strategy": "steps",
+        "eval_steps": 2,
+        "lr_scheduler_type": "reduce_lr_on_plateau",
+    }
+    with killed_in_step(3):
+        trained(config(tmp_path, tiny_model, train=train))
+    changed = config(tmp_path, tiny_model, train={**train, "learning_rate": 1e-6})
+    with pytest.raises(ConfigError, match='not with "reduce_lr_on_plateau", which sets it') as told:
+        trained(changed, allow_changes=["train.learning_rate"])
+    assert "--allow-changes" not in str(told.value)
+
+
+def test_a_training_cannot_be_made_shorter_than_it_is(killed: RunConfig) -> None:
+    shorter = killed.model_copy(update={"train": {**killed.train, "max_steps": 5}})
+    with pytest.raises(
+        TrainingError, match="this run has 5 steps, and the checkpoint to go on from is that of step 6"
+    ):
+        trained(shorter, allow_changes=["train.max_steps"])
+
+
+def test_a_model_without_checkpoints_is_not_replaced_by_another_run(
+    killed: RunConfig, tmp_path: Path
+) -> None:
+    other = moved(killed.model_copy(update={"seed": 7}), tmp_path / "other")
+    trained(other)
+    shutil.rmtree(checkpoints_of(other))
+    with pytest.raises(ConfigError, match="holds a run with another configuration"):
+        trained(moved(killed, tmp_path / "other"), resume=killed.output_dir)
+    assert (tmp_path / "other" / "model" / "model.safetensors").exists()
+
+
+def test_a_checkpoint_that_changes_while_it_is_copied_is_refused(
+    killed: RunConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inner = shutil.copyfile
+
+    def copyfile(source: Path, target: Path) -> Any:
+        if source.name == "optimizer.pt":
+            flip(source)
+        return inner(source, target)
+
+    monkeypatch.setattr(shutil, "copyfile", copyfile)
+    with pytest.raises(ConfigError, match="checkpoint-6 has changed while it was copied"):
+        trained(moved(killed, tmp_path / "elsewhere"), resume=killed.output_dir)
+    assert not (tmp_path / "elsewhere" / "checkpoints").exists()
 
 
 def test_other_versions_are_refused_and_may_be_let_through(

@@ -23,6 +23,7 @@ SIGNATURES = {
     "_load_from_checkpoint": ["self", "resume_from_checkpoint", "model"],
     "_load_optimizer_and_scheduler": ["self", "checkpoint"],
     "_load_best_model": ["self"],
+    "_determine_best_metric": ["self", "metrics", "trial"],
     "_load_scaler": ["self", "checkpoint"],
     "_load_rng_state": ["self", "checkpoint"],
     "_init_training_state": [
@@ -40,6 +41,7 @@ CALLED_BY = {
     "_load_optimizer_and_scheduler": "_prepare_for_training",
     "_load_scaler": "_prepare_for_training",
     "_load_best_model": "_finalize_training",
+    "_determine_best_metric": "_maybe_log_save_evaluate",
     "_init_training_state": "_inner_training_loop",
     "_load_callback_state": "_init_training_state",
 }
