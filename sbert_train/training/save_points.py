@@ -13,7 +13,6 @@ from sbert_train.training.signals import NAMES, StopSignals
 
 SECONDS = 15 * 60.0
 """What an interruption may cost, whatever save_strategy says, unless it says `no`."""
-_GO_ON, _SAVE, _STOP = range(3)
 
 
 class SavePoints(TrainerCallback):
@@ -48,7 +47,7 @@ class SavePoints(TrainerCallback):
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: object
     ) -> None:
         """Save if it is time, but for the last step of an epoch."""
-        if self._next(args) > _GO_ON:
+        if self._is_due(args):
             control.should_save = True
         # The epoch is its number plus the share that is done, which is exactly 1 after the last step.
         if control.should_save and (control.should_training_stop or float(state.epoch or 0).is_integer()):
@@ -62,15 +61,14 @@ class SavePoints(TrainerCallback):
             control.should_log = control.should_evaluate = control.should_save = False
             return
         ends = control.should_training_stop and args.save_strategy != SaveStrategy.NO
-        stops = self._agreed(args, _GO_ON if self._signals.requested is None else _STOP) == _STOP
-        if self._owed or ends or stops:
+        if self._told_to_stop(args) or self._owed or ends:
             control.should_save, self._owed = True, False
 
     def on_evaluate(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: object
     ) -> None:
         """A run that was told to stop while it was evaluated is saved behind it."""
-        if self._agreed(args, _GO_ON if self._signals.requested is None else _STOP) == _STOP:
+        if self._told_to_stop(args):
             control.should_save = True
 
     def on_save(
@@ -78,25 +76,27 @@ class SavePoints(TrainerCallback):
     ) -> None:
         """Leave, now that nothing is lost by it."""
         self._saved_at = time.monotonic()
-        if self._agreed(args, _GO_ON if self._signals.requested is None else _STOP) == _STOP:
-            number = signal.Signals(
-                self._signals.requested or signal.SIGTERM
-            )  # maybe another process was told
+        if self._told_to_stop(args):
+            # Where another process was told, it was by whoever ends all of them.
+            number = signal.Signals(self._signals.requested or signal.SIGTERM)
             raise Interrupted(
                 number,
                 f"stopped by {NAMES[number]} after step {state.global_step} of {state.max_steps}, which is saved in "
                 f"{args.output_dir}/checkpoint-{state.global_step}",
             )
 
-    def _next(self, args: TrainingArguments) -> int:
-        due = args.save_strategy != SaveStrategy.NO and time.monotonic() - self._saved_at >= self._seconds
-        wanted = _GO_ON if self._signals.requested is None else _STOP
-        return self._agreed(args, max(wanted, _SAVE if due else _GO_ON))
+    def _told_to_stop(self, args: TrainingArguments) -> bool:
+        return _any_of_all(args, self._signals.requested is not None)
 
-    def _agreed(self, args: TrainingArguments, wanted: int) -> int:
-        """The most that any process wants: all of them must save, and leave, at the same step."""
-        if args.world_size == 1:
-            return wanted
-        most = torch.tensor(wanted, device=args.device)
-        torch.distributed.all_reduce(most, op=torch.distributed.ReduceOp.MAX)
-        return int(most)
+    def _is_due(self, args: TrainingArguments) -> bool:
+        late = args.save_strategy != SaveStrategy.NO and time.monotonic() - self._saved_at >= self._seconds
+        return _any_of_all(args, late or self._signals.requested is not None)
+
+
+def _any_of_all(args: TrainingArguments, wanted: bool) -> bool:
+    """Whether any process wants it: all of them must save, and leave, at the same step."""
+    if args.world_size == 1:
+        return wanted
+    found = torch.tensor(int(wanted), device=args.device)
+    torch.distributed.all_reduce(found, op=torch.distributed.ReduceOp.MAX)
+    return bool(found)
