@@ -233,6 +233,11 @@ COMMANDS = [
                           " eval: [{name: x, task: sts, source: scored.csv, score_range: [0, 5]}]}")),
     block("a schedule with an option that it has not", "train", "{lr_scheduler_kwargs: {foo: 1}, max_steps: 1}",
           "train.lr_scheduler_kwargs", "foo"),
+    block("an argument that the optimizer does not take", "train", "{optim_args: 'foo=1', max_steps: 1}",
+          "train.optim_args: expected arguments that optim adamw_torch_fused takes from here, found foo=1"),
+    block("an argument of an optimizer without a value", "train", "{optim_args: foo}", "train.optim_args"),
+    block("a part of a step to warm up", "train", "{warmup_steps: 3.5}",
+          "or a whole number of steps, found the number 3.5"),
     block("an optimizer whose package is not there", "train", "{optim: galore_adamw, max_steps: 1}", "train.optim"),
 
     command("an evaluation of nothing", "eval model", "give either --config or --data"),

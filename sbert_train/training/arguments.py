@@ -157,6 +157,8 @@ def _converted(name: str, value: Any) -> Any:
         too_small = converted < AT_LEAST.get(name, -torch.inf) or converted <= ABOVE.get(name, -torch.inf)
         if too_small or not isfinite(converted):
             raise ValueError(expected)
+        if name == "warmup_steps" and converted > 1 and converted != int(converted):
+            raise ValueError("a share of all steps below 1, or a whole number of steps")
     return converted
 
 

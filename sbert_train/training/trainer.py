@@ -1,6 +1,7 @@
 """The Trainer: transformers' own, with a loss of one encode and one objective, and evaluation by tasks."""
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,15 @@ from accelerate.utils import gather_object
 from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.utils.data import DataLoader
-from transformers import PrinterCallback, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+from transformers import (
+    PrinterCallback,
+    Trainer,
+    TrainerCallback,
+    TrainerControl,
+    TrainerState,
+    TrainingArguments,
+)
+from transformers.training_args import OptimizerNames
 
 from sbert_train.data.batch import TextBatch
 from sbert_train.data.collator import collate
@@ -31,6 +40,21 @@ BATCH = "batch"  # the one entry of the mapping that Trainer wants a batch to be
 def collate_inputs(rows: Any) -> dict[str, TextBatch]:
     """The packed batch of some rows (the Columns that `MixedRows` reads), as Trainer's inputs."""
     return {BATCH: collate(rows)}
+
+
+def _require_used(args: TrainingArguments) -> None:
+    """Raise ValueError for a part of optim_args that Trainer would take and then ignore."""
+
+    def given_to_optimizer(optim_args: str | None) -> Any:
+        asked = copy(args)
+        asked.optim_args = optim_args
+        return Trainer.get_optimizer_cls_and_kwargs(asked)
+
+    for part in (args.optim_args or "").replace(" ", "").split(","):
+        if part and given_to_optimizer(part) == given_to_optimizer(None):
+            raise ValueError(
+                f"expected arguments that optim {OptimizerNames(args.optim).value} takes from here, found {part}"
+            )
 
 
 class EpochOrder(TrainerCallback):
@@ -135,6 +159,8 @@ class SentenceTrainer(ResumableTrainer):
             ConfigError: one of them cannot be made.
         """
         try:
+            key = "train.optim_args"
+            _require_used(self.args)
             key = "train.optim"
             self.create_optimizer()
             key = "train.lr_scheduler_kwargs"
