@@ -58,7 +58,7 @@ check: $(READY) ## formatting, lint and types
 	$(BIN)/mypy
 
 # --strict: what could not be looked up is a failure, too.
-audit: ## look up the versions of constraints.txt among known vulnerabilities (asks pypi.org)
+audit: ## look up the versions of constraints.txt among known vulnerabilities (needs the network)
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed; none was found" >&2; exit 1; }
 	@$(AUDIT)/bin/pip-audit --version >/dev/null 2>&1 || { $(PYTHON) -m venv --clear $(AUDIT) && \
 		$(AUDIT)/bin/python -m pip install --quiet --disable-pip-version-check "pip-audit>=2.9"; }

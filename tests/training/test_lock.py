@@ -62,7 +62,7 @@ def test_the_children_of_a_dead_run_hold_nothing(tmp_path: Path) -> None:
         try:
             os.kill(int(child), 0)  # it lives
             with locked(tmp_path / "run"):
-                pass
+                assert (tmp_path / "run" / ".lock").read_text() == f"{os.getpid()}\n"
         finally:
             os.kill(int(child), signal.SIGKILL)
             time.sleep(0.01)

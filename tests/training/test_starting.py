@@ -11,15 +11,14 @@ import torch
 
 from sbert_train.config import RunConfig, dump_config, load_config
 from sbert_train.config.objectives import InBatchNegatives
-from sbert_train.data.sources import load_set
 from sbert_train.errors import CommandError, ConfigError, TrainingError
 from sbert_train.training import checkpoints
-from sbert_train.training.identity import CHANGEABLE, digest_of_rows, require_changeable
+from sbert_train.training.identity import CHANGEABLE, require_changeable
 from sbert_train.training.trainer import SentenceTrainer
 from tests.tiny import make_encoder
 from tests.training.interruptions import killed_in_step, moved, stopping_early, trained, weights_of
 from tests.training.objective_runs import block_for, trainer_of
-from tests.training.runs import config, sentences, write_csv, write_triplets
+from tests.training.runs import config, sentences, write_csv
 
 EVERY_TWO: dict[str, Any] = {
     "num_train_epochs": 2,
@@ -388,15 +387,3 @@ def test_a_checkpoint_of_another_shape_is_not_half_loaded(killed: RunConfig, tmp
     ):
         trainer.train(resume_from_checkpoint=str(checkpoints_of(killed) / "checkpoint-6"))
     assert set(before) == set(trainer.siamese.state_dict())
-
-
-def test_rows_of_the_same_content_have_the_same_digest(tmp_path: Path, tiny_model: Path) -> None:
-    table = load_set("a", str(write_triplets(tmp_path)), cache_dir=tmp_path / "c").rows
-    reordered = table.select(range(len(table)))
-    assert digest_of_rows(table) == digest_of_rows(reordered)
-    other_order = table.select(range(len(table) - 1, -1, -1))
-    assert digest_of_rows(table) != digest_of_rows(other_order)
-    assert digest_of_rows(table) != digest_of_rows(table.rename_column("negative", "sentence2"))
-    assert digest_of_rows(table.select(range(10, 30))) == digest_of_rows(
-        table.select(range(30)).select(range(10, 30))
-    )
