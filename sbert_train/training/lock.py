@@ -32,7 +32,6 @@ def locked(root: Path) -> Iterator[None]:
     made = [folder for folder in (root, *root.parents) if not folder.exists()]
     file = root / FILE
     try:
-        root.mkdir(parents=True, exist_ok=True)
         opened = _acquired(file)
     except OSError as problem:
         raise ConfigError(
@@ -51,7 +50,13 @@ def locked(root: Path) -> Iterator[None]:
 def _acquired(file: Path) -> int:
     """The file, open and locked by this process."""
     while True:
-        opened = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            opened = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
+        except FileNotFoundError:
+            if file.parent.is_dir():  # one that takes no files
+                raise
+            continue  # the one who had made the folder has removed it meanwhile
         try:
             fcntl.lockf(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if _is_at(opened, file):

@@ -92,16 +92,18 @@ def _at(
     say: Callable[[str], None],
 ) -> Checkpoint:
     """The checkpoint that --resume PATH names."""
-    chosen = checkpoint_at(path.absolute())
-    if chosen is None:
+    named = checkpoint_at(path.absolute())
+    if named is None:
         found = next((one for one in map(list_checkpoints, (path, path / "checkpoints")) if one), None)
         if found is None:
             raise ConfigError(
                 f"--resume {path}: expected auto, never, or a folder that is or holds checkpoints"
             )
         chosen = _newest(found, start, needs_best, say)
-    elif wrong := _wrong_with(chosen, needs_best):
+    elif wrong := _wrong_with(named, needs_best):
         raise ConfigError(f"--resume {path}: the checkpoint is damaged: {wrong}")
+    else:
+        chosen = named
     if chosen.path.resolve().parent != folder.checkpoints.resolve():
         if own and not start.overwrite:
             raise ConfigError(
@@ -113,7 +115,7 @@ def _at(
         return chosen
     if start.overwrite:
         raise ConfigError(f"--resume {path}: --overwrite would remove it; leave --overwrite out")
-    if later := [one.name for one in own if one.step > chosen.step]:
+    if named and (later := [one.name for one in own if one.step > named.step]):
         raise ConfigError(
             f"--resume {path}: {folder.checkpoints} holds newer ones ({', '.join(later)}); move them away, or choose "
             "another output_dir"

@@ -68,6 +68,23 @@ def test_the_children_of_a_dead_run_hold_nothing(tmp_path: Path) -> None:
             time.sleep(0.01)
 
 
+def test_a_folder_that_another_run_removes_as_it_leaves_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, open_file = tmp_path / "run", os.open
+    left: list[Path] = []
+
+    def open_after_the_other_has_left(path: Path, *arguments: int) -> int:
+        if not left:
+            root.rmdir()
+            left.append(root)
+        return open_file(path, *arguments)
+
+    monkeypatch.setattr(os, "open", open_after_the_other_has_left)
+    with locked(root):
+        assert left and (root / ".lock").read_text() == f"{os.getpid()}\n"
+
+
 def test_a_folder_that_was_made_for_nothing_goes_again(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="wrong"), locked(tmp_path / "a" / "b"):
         assert (tmp_path / "a" / "b" / ".lock").read_text() == f"{os.getpid()}\n"

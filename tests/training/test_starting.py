@@ -58,9 +58,11 @@ def first_new_step(settings: RunConfig, **options: Any) -> tuple[int, list[str]]
     return (resumed[-1] if resumed else 0) + 1, lines
 
 
-def test_a_damaged_checkpoint_is_passed_over_with_a_warning_and_replaced(killed: RunConfig) -> None:
+@pytest.mark.parametrize("how", ["auto", "the folder of the run", "its checkpoints"])
+def test_a_damaged_checkpoint_is_passed_over_with_a_warning_and_replaced(how: str, killed: RunConfig) -> None:
     flip(checkpoints_of(killed) / "checkpoint-6" / "optimizer.pt")
-    step, lines = first_new_step(killed)
+    places = {"the folder of the run": killed.output_dir, "its checkpoints": str(checkpoints_of(killed))}
+    step, lines = first_new_step(killed, resume=places.get(how, how))
     (warning,) = [line for line in lines if line.startswith("warning")]
     assert step == 5 and "checkpoint-6: the content of optimizer.pt has changed" in warning
 
