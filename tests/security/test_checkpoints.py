@@ -79,6 +79,7 @@ def test_a_file_that_no_run_writes_is_not_looked_at(name: str, killed: RunConfig
         ("progress.json", '{"seconds": 1, "more": 2}'),
         ("progress.json", "[]"),
         ("trainer_state.json", '{"global_step": "many"}'),
+        ("trainer_state.json", '{"global_step": 1}'),
         ("trainer_state.json", "[]"),
         ("run.json", "[]"),
         ("run.json", "no JSON"),
