@@ -53,6 +53,12 @@ def test_the_same_configuration_may_be_repeated_another_may_not(folder: RunFolde
         folder.require_replaceable("seed: 2\n")
 
 
+def test_a_run_whose_configuration_is_lost_is_not_replaced(folder: RunFolder) -> None:
+    folder.config.unlink()
+    with pytest.raises(ConfigError, match=r"holds a run with another configuration; .* --overwrite"):
+        folder.require_replaceable("seed: 1\n")
+
+
 def test_a_run_that_ended_before_its_first_step_is_in_nobodys_way(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "run")
     folder.begin("seed: 1\n")
@@ -120,6 +126,23 @@ def test_beginning_removes_what_a_run_wrote_and_nothing_else(folder: RunFolder) 
     assert (folder.model / "model.safetensors").exists(), "until there is another"
     assert names(folder.checkpoints / "checkpoint-1") == ["why.txt"]
     assert not (folder.checkpoints / ".partial-checkpoint-3").exists()
+
+
+def test_what_a_checkpoint_of_another_run_shall_replace_stays_where_that_is_damaged_meanwhile(
+    folder: RunFolder, tmp_path: Path
+) -> None:
+    other = RunFolder(tmp_path / "other")
+    chosen = write_checkpoint(other, 7)
+    (chosen / "weights").write_text("2")
+    before = {path: path.read_bytes() for path in folder.root.rglob("*") if path.is_file()}
+    with pytest.raises(
+        ConfigError, match=r"checkpoint-7 is not whole any more: the content of weights has changed"
+    ):
+        folder.prepare("seed: 2\n", checkpoints.Checkpoint(chosen, 7))
+    assert before == {path: path.read_bytes() for path in folder.root.rglob("*") if path.is_file()}
+    (chosen / "weights").write_text("1")
+    folder.prepare("seed: 2\n", checkpoints.Checkpoint(chosen, 7))
+    assert names(folder.checkpoints) == ["checkpoint-7"] and folder.config.read_text() == "seed: 2\n"
 
 
 def test_a_folder_with_a_checkpoint_is_that_of_a_run_whatever_became_of_the_rest(folder: RunFolder) -> None:
