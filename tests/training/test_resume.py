@@ -10,6 +10,7 @@ import pytest
 
 from sbert_train.config import RunConfig
 from sbert_train.objectives.registry import OBJECTIVES
+from sbert_train.training.trainer import SentenceTrainer
 from tests.tiny import WORDS
 from tests.training.interruptions import (
     EVERY_TWO,
@@ -317,16 +318,28 @@ def test_a_longer_training_goes_on_from_the_end_of_a_shorter(tmp_path: Path, tin
     assert weights_of(result.folder.model) == weights_of(whole.folder.model)
 
 
-def test_a_changed_schedule_takes_effect(tmp_path: Path, tiny_model: Path) -> None:
-    """The learning rate of the first step is that of the new schedule, and so is the weight decay."""
+def test_a_changed_schedule_takes_effect(
+    tmp_path: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The learning rate of the first step is that of the new schedule, and so are the weight decay and what is
+    logged."""
     train = {**EVERY_TWO, **NO_EVAL, "warmup_steps": 0}
     before = config(tmp_path, tiny_model, train=train)
     with killed_in_step(7):
         trained(before)
-    changed = {"learning_rate": 5e-4, "weight_decay": 0.3, "num_train_epochs": 3}
+    changed = {"learning_rate": 5e-4, "weight_decay": 0.3, "num_train_epochs": 3, "logging_steps": 3}
     after = config(tmp_path, tiny_model, train={**train, **changed})
+    decays, inner = [], SentenceTrainer.training_step
+
+    def training_step(self: Any, *args: Any, **kwargs: Any) -> Any:
+        decays.append({group["weight_decay"] for group in self.optimizer.param_groups})
+        return inner(self, *args, **kwargs)
+
+    monkeypatch.setattr(SentenceTrainer, "training_step", training_step)
     result, _ = trained(after, allow_changes=[f"train.{name}" for name in changed])
     log = [json.loads(line) for line in result.folder.log.read_text().splitlines()]
     rates = {entry["step"]: entry["learning_rate"] for entry in log if "learning_rate" in entry}
     assert rates[6] == pytest.approx(1e-3 * 7 / 12), "that of the first part"
-    assert [rates[step] for step in (7, 8, 18)] == pytest.approx([5e-4 * left / 18 for left in (12, 11, 1)])
+    assert [step for step in rates if step > 6] == [9, 12, 15, 18]
+    assert [rates[step] for step in (9, 12, 18)] == pytest.approx([5e-4 * left / 18 for left in (10, 7, 1)])
+    assert decays == [{0.3, 0.0}] * 12, "biases and norms do not decay"

@@ -79,6 +79,7 @@ def test_the_first_step_is_counted_from_the_command(tmp_path: Path, tiny_model: 
 
 
 @pytest.mark.slow
+@pytest.mark.alone
 @pytest.mark.realdata
 @pytest.mark.timeout(600)
 def test_input_takes_less_than_three_percent_of_training_minilm_on_snli(tmp_path: Path) -> None:
@@ -104,6 +105,7 @@ def test_input_takes_less_than_three_percent_of_training_minilm_on_snli(tmp_path
 
 
 @pytest.mark.slow
+@pytest.mark.alone
 @pytest.mark.timeout(600)
 def test_the_quickstart_takes_its_first_step_soon_after_the_command(tmp_path: Path) -> None:
     """With nothing in the cache of data sets. Fifteen seconds is the aim; two cores took 17, most of it imports.
