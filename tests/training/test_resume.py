@@ -14,6 +14,7 @@ from sbert_train.training.trainer import SentenceTrainer
 from tests.tiny import WORDS
 from tests.training.interruptions import (
     EVERY_TWO,
+    Killed,
     killed_in_any_step,
     killed_in_step,
     moved,
@@ -205,6 +206,30 @@ def test_an_epochs_evaluation_is_in_its_checkpoint(evaluate: str, tmp_path: Path
         assert weights_of(resumed.folder.model) == weights_of(whole.folder.model)
 
 
+def test_a_save_at_the_end_waits_for_the_evaluation_of_the_epoch_that_it_cuts_short(
+    tmp_path: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    train = {"save_strategy": "steps", "save_steps": 4, "eval_strategy": "epoch", "learning_rate": 0.02}
+    blocks = {**train, "max_steps": 8, "load_best_model_at_end": False}
+    settings = config(tmp_path, tiny_model, train=blocks)
+    whole, _ = trained(settings)
+    folder, inner = tmp_path / "killed", SentenceTrainer.evaluate
+
+    def evaluate(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if self.state.global_step == 8:
+            raise Killed
+        return inner(self, *args, **kwargs)
+
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(SentenceTrainer, "evaluate", evaluate)
+        trained(moved(settings, folder))
+    assert sorted(path.name for path in (folder / "checkpoints").iterdir()) == ["checkpoint-4"]
+    resumed, _ = trained(moved(settings, folder))
+    assert weights_of(resumed.folder.model) == weights_of(whole.folder.model)
+    evaluated = [json.loads(line) for line in resumed.folder.log.read_text().splitlines()]
+    assert [one["step"] for one in evaluated if "eval_pairs_spearman_cosine" in one] == [6, 8]
+
+
 def test_the_log_and_the_report_count_on(tmp_path: Path, tiny_model: Path) -> None:
     settings = config(tmp_path, tiny_model, train={**EVERY_TWO, "eval_strategy": "steps", "eval_steps": 2})
     whole, _ = trained(settings)
@@ -297,9 +322,11 @@ def test_a_best_model_between_two_saves_is_saved(tmp_path: Path, tiny_model: Pat
 def test_a_finished_run_of_which_only_the_best_is_saved_has_nothing_left_either(
     tmp_path: Path, tiny_model: Path
 ) -> None:
-    train = {"save_strategy": "best", "eval_strategy": "epoch", "num_train_epochs": 3, "learning_rate": 0.02}
+    train = {"save_strategy": "best", "eval_strategy": "epoch", "num_train_epochs": 3, "learning_rate": 0.1}
     settings = config(tmp_path, tiny_model, train=train)
     whole, _ = trained(settings)
+    report = json.loads(whole.folder.report.read_text())["training"]
+    assert report["best_step"] < report["steps"], "it is not saved as the best"
     expected = weights_of(whole.folder.model)
     with killed_in_any_step():
         again, _ = trained(settings)
