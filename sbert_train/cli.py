@@ -16,10 +16,12 @@ from rich.console import Console
 from sbert_train import __version__
 from sbert_train.errors import CommandError, Interrupted, SbertTrainError
 from sbert_train.evaluation.kinds import KINDS
+from sbert_train.streams import lasting_output
 
 _UsageError: Any = typer.BadParameter.__mro__[1]
 """What typer raises for a command line that it cannot read; the module that has it changes with its version."""
 _STARTED = time.monotonic()
+_BY_CTRL_C = 130
 
 app = typer.Typer(
     name="sbert-train",
@@ -42,13 +44,19 @@ Overrides = Annotated[
 def main() -> None:
     """Run a command; what the user can mend is one line on stderr and exit code 2."""
     try:
-        sys.exit(app(standalone_mode=False) or 0)
+        code = app(standalone_mode=False) or 0
+        if code == _BY_CTRL_C:  # before a command does anything of its own about it
+            print("sbert-train: stopped by Ctrl-C", file=sys.stderr)
+        sys.exit(code)
     except SbertTrainError as error:
         print(f"sbert-train: {error}", file=sys.stderr)
         sys.exit(2)
     except _UsageError as error:
-        command = error.ctx.command_path if error.ctx else "sbert-train"
-        print(f"sbert-train: {error.format_message()}; see `{command} --help`", file=sys.stderr)
+        if said := error.format_message().removesuffix(
+            "."
+        ):  # nothing, where the help was printed in its place
+            command = error.ctx.command_path if error.ctx else "sbert-train"
+            print(f"sbert-train: {said}; see `{command} --help`", file=sys.stderr)
         sys.exit(2)
     except Interrupted as stopped:
         print(f"sbert-train: {stopped}", file=sys.stderr)
@@ -110,20 +118,21 @@ def fit(
     _quiet_libraries()
     from sbert_train.training.fit import fit as run
 
-    with settings.hiding_environment():
-        result = run(
-            settings,
-            resume=resume,
-            overwrite=overwrite,
-            strict=strict,
-            allow_changes=allow_changes or [],
-            started=_STARTED,
-        )
-    if not result.first_process:
-        return
-    if result.comparison is not None:
-        _print_comparison(result.comparison, also=result.selected_by)
-    _print_next(result.base, result.folder.model)
+    with lasting_output():
+        with settings.hiding_environment():
+            result = run(
+                settings,
+                resume=resume,
+                overwrite=overwrite,
+                strict=strict,
+                allow_changes=allow_changes or [],
+                started=_STARTED,
+            )
+        if not result.first_process:
+            return
+        if result.comparison is not None:
+            _print_comparison(result.comparison, also=result.selected_by)
+        _print_next(result.base, result.folder.model)
 
 
 @app.command(name="eval")

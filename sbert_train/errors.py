@@ -12,7 +12,7 @@
 
 Any other exception is our own fault and keeps its traceback (exit code 1), but for
 
-    Interrupted            a signal told the run to stop (exit code 130 or 143)
+    Interrupted            a signal told the run to stop (exit code 129, 130 or 143)
 """
 
 
@@ -75,7 +75,7 @@ class Interrupted(BaseException):
     """A signal told the run to stop. No Exception, so that nothing that mends those takes it for one.
 
     Attributes:
-        signal: its number; 2 for Ctrl-C, 15 for SIGTERM.
+        signal: its number; 1 for SIGHUP, 2 for Ctrl-C, 15 for SIGTERM.
     """
 
     def __init__(self, signal: int, message: str) -> None:

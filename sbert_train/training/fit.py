@@ -75,7 +75,7 @@ def fit(
     Raises:
         SbertTrainError: the configuration, the data or the model is not as it must be; the folder is that of another
             run, or in use; training diverged; or there is not enough memory or disk.
-        Interrupted: the process was told to stop (Ctrl-C, SIGTERM).
+        Interrupted: the process was told to stop (Ctrl-C, SIGTERM, SIGHUP).
     """
     stopwatch, signals = Stopwatch(started), StopSignals()
     require_changeable(allow_changes)

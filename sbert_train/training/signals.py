@@ -1,16 +1,19 @@
-"""Ctrl-C and SIGTERM: the first ends a run at the end of its step, the second at once."""
+"""Ctrl-C, SIGTERM and a terminal that is closed: the first ends a run at the end of its step, the second at once."""
 
 import os
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
 
 from sbert_train.errors import Interrupted
 
 NAMES = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM"}
+_HANG_UP = getattr(signal, "SIGHUP", None)  # not on Windows
+if _HANG_UP is not None:
+    NAMES[_HANG_UP] = "SIGHUP (its terminal was closed)"
 
 
 class StopSignals:
@@ -27,11 +30,14 @@ class StopSignals:
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        """Handle both signals for as long as the block lasts. In a thread, which gets no signals, nothing is done."""
+        """Handle the signals for as long as the block lasts. In a thread, which gets no signals, nothing is done, and
+        SIGHUP is left alone where nohup had it ignored."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        before = {number: signal.signal(number, self._handle) for number in NAMES}
+        ignored = [_HANG_UP] if _HANG_UP and signal.getsignal(_HANG_UP) is signal.SIG_IGN else []
+        heard = [number for number in NAMES if number not in ignored]
+        before = {number: signal.signal(number, self._handle) for number in heard}
         try:
             yield
         finally:
@@ -55,18 +61,16 @@ class StopSignals:
         name = NAMES[signal.Signals(number)]
         if self._deferring and self.requested is None:
             self.requested = number
-            # Not print: a signal may come while something is printed.
-            os.write(
-                2,
-                f"\n{name}: the run stops at the end of this step; a second one stops it at once\n".encode(),
-            )
+            told = f"\n{name}: the run stops at the end of this step; a second one stops it at once\n"
+            with suppress(OSError):  # there may be nobody left to be told
+                os.write(2, told.encode())  # not print: a signal may come while something is printed
             return None
         raise Interrupted(number, f"stopped by {name}")
 
 
 def _of_a_child(number: int) -> None:
-    """A worker that was forked has our handler: Ctrl-C, which goes to all, is for the run to deal with, which needs
-    its workers until then; what is sent to the worker ends it."""
-    if number != signal.SIGINT:
+    """A worker that was forked has our handler: what a terminal sends goes to all, and is for the run to deal with,
+    which needs its workers until then; what is sent to the worker ends it."""
+    if number == signal.SIGTERM:
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)

@@ -204,12 +204,24 @@ def test_in_a_thread_signals_are_left_to_others() -> None:
     assert found == [before]
 
 
-def test_a_forked_worker_ends_by_sigterm_and_leaves_ctrl_c_to_the_run() -> None:
+def test_under_nohup_a_run_outlives_its_terminal() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with StopSignals().watching():
+            assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+            assert callable(signal.getsignal(signal.SIGTERM))
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_a_forked_worker_ends_by_sigterm_and_leaves_to_the_run_what_a_terminal_sends() -> None:
     reading, writing = os.pipe()
     with StopSignals().watching():
         child = os.fork()
         if not child:
             os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), signal.SIGHUP)
             os.write(writing, b"still here")
             signal.pause()
         assert os.read(reading, 20) == b"still here"
@@ -234,9 +246,16 @@ def test_a_long_epoch_is_saved_now_and_then(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+@pytest.mark.parametrize(
+    ("number", "code", "name"),
+    [
+        (signal.SIGTERM, 143, "SIGTERM"),
+        (signal.SIGINT, 130, "Ctrl-C"),
+        (signal.SIGHUP, 129, "SIGHUP (its terminal was closed)"),
+    ],
+)
 def test_the_command_says_how_to_go_on_and_does(
-    number: int, code: int, tmp_path: Path, tiny_model: Path
+    number: int, code: int, name: str, tmp_path: Path, tiny_model: Path
 ) -> None:
     train = {"num_train_epochs": 60, "save_strategy": "no", "eval_strategy": "no"}
     settings = config(tmp_path, tiny_model, train=train)
@@ -244,7 +263,8 @@ def test_the_command_says_how_to_go_on_and_does(
     file.write_text(dump_config(settings))
     command = [sys.executable, "-m", "sbert_train", "fit", "--config", str(file)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stderr is not None
+        assert process.stderr is not None and process.stdout is not None
+        process.stdout.close()  # as by `| head`: what is printed is lost, the run is not
         for line in process.stderr:
             if line.startswith("step 5/"):
                 process.send_signal(number)
@@ -253,7 +273,7 @@ def test_the_command_says_how_to_go_on_and_does(
         assert process.wait() == code
     last = rest.splitlines()[-1]
     assert "Traceback" not in rest
-    assert last.startswith(f"sbert-train: stopped by {'SIGTERM' if code == 143 else 'Ctrl-C'} after step ")
+    assert last.startswith(f"sbert-train: stopped by {name} after step ")
     assert last.endswith("give the same command again to go on")
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "resume     from step " in done.stdout

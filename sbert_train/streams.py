@@ -1,0 +1,52 @@
+"""Standard output and standard error that may go away while a run lasts: a pager that was left, a terminal that was
+closed, a log on a disk that is full."""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, TextIO
+
+
+class _Lasting:
+    """A text stream whose errors end nothing: what it cannot write is dropped, and so is all that comes after."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        try:
+            return self._stream.write(text)
+        except OSError:
+            self._let_go()
+            return len(text)
+
+    def flush(self) -> None:
+        try:
+            self._stream.flush()
+        except OSError:
+            self._let_go()
+
+    def _let_go(self) -> None:
+        """Have the file itself lead nowhere: Python would try once more at its exit, for what is still buffered."""
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        with suppress(OSError, ValueError):  # a stream in memory has no file
+            os.dup2(nowhere, self._stream.fileno())
+        os.close(nowhere)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+@contextmanager
+def lasting_output() -> Iterator[None]:
+    """For as long as the block lasts, nothing that is printed raises an OSError."""
+    before = sys.stdout, sys.stderr
+    lasting: Any = tuple(map(_Lasting, before))
+    sys.stdout, sys.stderr = lasting
+    try:
+        yield
+    finally:
+        for stream in lasting:
+            stream.flush()
+        sys.stdout, sys.stderr = before
