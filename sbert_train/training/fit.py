@@ -1,5 +1,6 @@
 """The story of a run: config, parts, plan, baseline, training, report."""
 
+import time
 from collections.abc import Callable, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
@@ -27,7 +28,6 @@ from sbert_train.training.run_folder import RunFolder
 from sbert_train.training.save_points import SavePoints
 from sbert_train.training.selection import require_selectable, selected_by
 from sbert_train.training.signals import StopSignals
-from sbert_train.training.stopwatch import Stopwatch
 from sbert_train.training.trainer import SentenceTrainer
 
 Say = Callable[[str], None]
@@ -77,7 +77,7 @@ def fit(
             run, or in use; training diverged; or there is not enough memory or disk.
         Interrupted: the process was told to stop (Ctrl-C, SIGTERM, SIGHUP).
     """
-    stopwatch, signals = Stopwatch(started), StopSignals()
+    signals, started = StopSignals(), time.monotonic() if started is None else started
     require_changeable(allow_changes)
     folder = RunFolder(Path(config.output_dir).expanduser())
     with everything_wrong_told(config):
@@ -86,7 +86,7 @@ def fit(
     first = args.process_index == 0
     with signals.watching(), locked(folder.root) if first else nullcontext():
         start = Start(resume, overwrite, strict, tuple(allow_changes))
-        run = _Run(config, args, folder, start, signals, stopwatch, say if first else _silently)
+        run = _Run(config, args, folder, start, signals, started, say if first else _silently)
         try:
             with full_disk_told(folder.root):
                 return run.go()
@@ -105,7 +105,7 @@ class _Run:
     folder: RunFolder
     start: Start
     signals: StopSignals
-    stopwatch: Stopwatch
+    started: float
     say: Say
 
     @property
@@ -130,7 +130,7 @@ class _Run:
         with everything_wrong_told(self.config):
             parts = load_parts(self.config, self.args)
         identity = identity_of(self.config, self.args, parts.model.encoder, parts.data.sets, parts.eval_sets)
-        changes = require_same_run(chosen, identity, self.start.allow_changes)
+        changes = require_same_run(chosen, identity, self.start)
         trainer, bar = self._trainer(parts, identity)
         trainer.require_optimizer()
         for line in [*plan_lines(self.base, parts, self.args), *resume_lines(chosen, changes)]:
@@ -164,7 +164,7 @@ class _Run:
             tasks=parts.tasks,
             dims=parts.evaluated_dims,
             frozen=parts.frozen,
-            stopwatch=self.stopwatch,
+            started=self.started,
             progress=progress,
             identity=identity.to_json(),
             callbacks=[
@@ -182,7 +182,8 @@ class _Run:
         if not self.first:
             return
         self.say(f"trained    {describe_speed(trainer)}")
-        self.folder.save_model(parts.model.save)
+        if before := self.folder.save_model(parts.model.save):
+            self.say(f"kept       {before}: what lay in {self.folder.model} was not of a run alone")
         if self.args.load_best_model_at_end:
             state = trainer.state
             kept = f"the model of step {state.best_global_step} of {state.global_step}"

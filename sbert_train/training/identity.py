@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -19,6 +20,7 @@ from sbert_train.errors import CommandError, ConfigError
 from sbert_train.model.encoder import SentenceEncoder
 from sbert_train.model.resolve import resolve_model
 from sbert_train.training.checkpoints import Checkpoint, taken_up
+from sbert_train.training.resume import AUTO, NEVER, Start
 from sbert_train.training.run_folder import describe_environment
 from sbert_train.training.vectors import digest
 
@@ -47,6 +49,7 @@ CHANGEABLE = (
 all below them. With others it would be another run."""
 _PLACES = {("output_dir",), ("model", "base"), ("model", "revision")}
 _REFERENCES = ("teacher", "guide")
+_NAME_OF_SET = re.compile(r"data\.(train|eval)\.[0-9]+\.name")
 _DIGITS = 16  # of a sha256, in messages and for values from the environment
 
 
@@ -106,12 +109,12 @@ def digest_of_rows(rows: datasets.Dataset) -> str:
     return found.hexdigest()
 
 
-def require_same_run(chosen: Checkpoint | None, now: RunIdentity, allowed: Iterable[str]) -> list[str]:
+def require_same_run(chosen: Checkpoint | None, now: RunIdentity, start: Start) -> list[str]:
     """Check that a checkpoint is one of this run.
 
     Args:
         chosen: None for a run from the beginning, which is itself.
-        allowed: keys of CHANGEABLE, or parts of them, that may differ.
+        start: says which keys of CHANGEABLE, or parts of them, may differ.
 
     Returns:
         What differs and is allowed to, one line each.
@@ -133,17 +136,21 @@ def require_same_run(chosen: Checkpoint | None, now: RunIdentity, allowed: Itera
             line += f" (not with {now.config['train.lr_scheduler_type']}, which sets it by what it has seen)"
             refused.append(line)
             keys.append("")
-        elif key == "hardware" or any(_is_below(key, one) for one in allowed):
+        elif key == "hardware" or any(_is_below(key, one) for one in start.allow_changes):
             told.append(line)
         else:
-            refused.append(line)
+            is_name = _NAME_OF_SET.fullmatch(key) and "not there" not in (was, is_now)
+            refused.append(line + (f"; it is as before with {key}={json.loads(was)}" if is_name else ""))
             keys.append(key)
     if refused:
         changeable = [key for key in keys if any(_is_below(key, one) for one in CHANGEABLE)]
         go_on = ""
         if len(changeable) == len(keys):
             go_on = f"go on with {' '.join(f'--allow-changes {key}' for key in keys)}, "
-        advice = f"{name} is of another run: {go_on}begin anew with --overwrite, or choose another output_dir"
+        anew = "begin anew with --overwrite, or choose another output_dir"
+        if start.resume not in (AUTO, NEVER):
+            anew = "begin anew without --resume"
+        advice = f"{name} is of another run: {go_on}{anew}"
         raise ConfigError("\n".join([*refused, advice]))
     return told
 

@@ -19,7 +19,7 @@ from sbert_train.model.head import describe_head
 from sbert_train.model.packing import padding_saved
 from sbert_train.model.resolve import hub_id_of
 from sbert_train.objectives.registry import ObjectiveSpec
-from sbert_train.training.checkpoints import Checkpoint, taken_up
+from sbert_train.training.checkpoints import STATE, Checkpoint, taken_up
 from sbert_train.training.data import TrainingData
 from sbert_train.training.objectives import RunObjectives
 from sbert_train.training.parts import Parts
@@ -74,10 +74,17 @@ def resume_lines(checkpoint: Checkpoint | None, changes: Sequence[str]) -> list[
     if checkpoint is None:
         return []
     with taken_up(checkpoint.path):
-        is_over = bool(checkpoint.read_json(PROGRESS)["stopped_early"])
-    over = "; it had stopped early, as evaluations no longer improved, so that nothing is left to train"
+        stopped_early = bool(checkpoint.read_json(PROGRESS)["stopped_early"])
+        finished = checkpoint.step >= int(checkpoint.read_json(STATE)["max_steps"])
+    over = ""
+    if stopped_early:
+        over = "; it had stopped early, as evaluations no longer improved, so that nothing is left to train"
+    elif finished and not any(
+        one.startswith(("train.num_train_epochs:", "train.max_steps:")) for one in changes
+    ):
+        over = "; it was finished, so that nothing is left to train: it is evaluated and written again"
     return [
-        f"resume     from step {checkpoint.step}, {checkpoint.path}{over if is_over else ''}",
+        f"resume     from step {checkpoint.step}, {checkpoint.path}{over}",
         *(f"changed    {one}" for one in changes),
     ]
 

@@ -12,6 +12,10 @@ class Progress:
 
     seconds: float = 0.0
     """Training, with evaluations and checkpoints, of the parts before this one."""
+    seconds_to_first_step: float | None = None
+    step_seconds: float = 0.0
+    input_seconds: float = 0.0
+    """As `Stopwatch` takes them."""
     rows: int = 0
     """Rows of all processes that a loss was computed of."""
     loss: float = 0.0

@@ -30,9 +30,9 @@ def write_report(
         evaluation: Comparison.to_json() of the models "before" and "after"; null without eval sets
 
     seconds are those from the first step to the last, with evaluations and checkpoints; rows_per_second are over
-    them. Where the run went on after interruptions (resumed_from: [steps]), these and mean_loss are of all its parts
-    together. seconds_to_first_step are those from the command to the end of its first optimizer step; input_share is
-    that of `Stopwatch`, of the first process. best_step is null when the last model was kept.
+    them. Where the run went on after interruptions (resumed_from: [steps]), these, mean_loss and input_share are of all
+    its parts together. seconds_to_first_step are those from the first command to the end of its first optimizer step;
+    input_share is that of `Stopwatch`, of the first process. best_step is null when the last model was kept.
     """
     args, state = trainer.args, trainer.state
     write_json(

@@ -96,12 +96,13 @@ def _at(
     if named is None:
         found = next((one for one in map(list_checkpoints, (path, path / "checkpoints")) if one), None)
         if found is None:
-            raise ConfigError(
-                f"--resume {path}: expected auto, never, or a folder that is or holds checkpoints"
-            )
+            raise ConfigError(f"--resume {start.resume}: {_no_checkpoint(path, own)}")
         chosen = _newest(found, start, needs_best, say)
     elif wrong := _wrong_with(named, needs_best):
-        raise ConfigError(f"--resume {path}: the checkpoint is damaged: {wrong}")
+        raise ConfigError(
+            f"--resume {path}: the checkpoint is damaged: {wrong}; name another one, or the folder that holds them "
+            "for the newest that is whole"
+        )
     else:
         chosen = named
     if chosen.path.resolve().parent != folder.checkpoints.resolve():
@@ -121,6 +122,13 @@ def _at(
             "another output_dir"
         )
     return chosen
+
+
+def _no_checkpoint(path: Path, own: list[Checkpoint]) -> str:
+    """What is wrong with a path of which none is found."""
+    found = "holds none" if path.is_dir() else "is a file" if path.exists() else "there is no such folder"
+    here = f"; this run has {', '.join(str(one.path) for one in own)}" if own else ""
+    return f"expected auto, never, or a folder that is or holds checkpoints, but {found}{here}"
 
 
 def _newest(

@@ -189,28 +189,32 @@ class RunFolder:
         write_json(self.environment, describe_environment())  # by which the folder is known as that of a run
         replace_text(self.config, config_text)
 
-    def save_model(self, save: Callable[[Path], None]) -> None:
+    def save_model(self, save: Callable[[Path], None]) -> Path | None:
         """Have the model written beside its place, and put it there when it is whole.
 
         Args:
             save: writes it to the folder that it is given.
+
+        Returns:
+            Where what lay in its place is now, if somebody had put something of their own there; else None.
         """
         stage = self.root / ".model.partial"
         shutil.rmtree(stage, ignore_errors=True)
         try:
             save(stage)
             written = [path.relative_to(stage).as_posix() for path in stage.rglob("*") if path.is_file()]
-            self._put_model_away()
+            kept = self._put_model_away()
             write_json(self.root / MODEL_FILES, sorted([*written, CARD]))
             stage.rename(self.model)
+            return kept
         finally:
             shutil.rmtree(stage, ignore_errors=True)
 
-    def _put_model_away(self) -> None:
+    def _put_model_away(self) -> Path | None:
         """Remove the model of an earlier run; a folder in which somebody put something else is renamed and stays."""
         is_link = self.model.is_symlink()
         if not self.model.exists() and not is_link:
-            return
+            return None
         found = {
             path.relative_to(self.model).as_posix()
             for path in self.model.rglob("*")
@@ -218,9 +222,9 @@ class RunFolder:
         }
         if not is_link and found <= _names_in(self.root / MODEL_FILES):
             shutil.rmtree(self.model)
-            return
+            return None
         number = next(i for i in count(1) if not self.root.joinpath(f"model.before-{i}").exists())
-        self.model.rename(self.root / f"model.before-{number}")
+        return self.model.rename(self.root / f"model.before-{number}")
 
 
 def describe_environment() -> dict[str, Any]:

@@ -85,7 +85,7 @@ class SentenceTrainer(ResumableTrainer):
         dims: Sequence[int] = (),
         frozen: FrozenTexts | None = None,
         callbacks: Sequence[TrainerCallback] = (),
-        stopwatch: Stopwatch | None = None,
+        started: float | None = None,
         progress: Progress | None = None,
         identity: Mapping[str, Any] | None = None,
     ) -> None:
@@ -97,10 +97,11 @@ class SentenceTrainer(ResumableTrainer):
             tasks: what `evaluate` runs, under the metric names eval_{task}_{metric}.
             dims: dimensions at which the tasks are evaluated besides all of them, as eval_{task}_dim{d}_{metric}.
             frozen: the pooled vectors of texts, where the backbone does not train.
-            stopwatch: takes the time of the steps; None for one that begins here.
+            started: when the run began, as for `Stopwatch`.
             progress, identity: as for ResumableTrainer.
         """
-        self.stopwatch = stopwatch or Stopwatch()
+        progress = progress or Progress()
+        self.stopwatch = Stopwatch(started, progress)
         # Trainer would wrap the model in DataParallel, which cannot split a packed batch; torchrun uses every GPU.
         args._n_gpu = min(args.n_gpu, 1)
         super().__init__(

@@ -1,8 +1,6 @@
 """A checkpoint from elsewhere runs nothing: its manifest is no signature, so its files are not trusted either."""
 
 import json
-import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +9,8 @@ import torch
 
 from sbert_train.config import RunConfig
 from sbert_train.errors import SbertTrainError
-from sbert_train.training import checkpoints
 from tests.security.attacks import Marker
-from tests.training.interruptions import EVERY_TWO, killed_in_step, trained
+from tests.training.interruptions import EVERY_TWO, killed_in_step, rewrite, trained
 from tests.training.runs import config
 
 
@@ -26,20 +23,8 @@ def killed(tmp_path: Path, tiny_model: Path) -> RunConfig:
     return settings
 
 
-def rewrite(settings: RunConfig, change: Callable[[Path], object]) -> None:
-    """The checkpoint, changed, with a manifest to which it is whole."""
-    folder = Path(settings.output_dir) / "checkpoints"
-    checkpoints.begin_stage(folder, 2)
-    stage = checkpoints.stage_of(folder, 2)
-    for file in (folder / "checkpoint-2").iterdir():
-        if file.name != "manifest.json":
-            shutil.copyfile(file, stage / file.name)
-    change(stage)
-    assert checkpoints.damage(checkpoints.seal(folder, 2)) is None
-
-
 def test_the_premise_a_checkpoint_that_is_rewritten_is_taken(killed: RunConfig) -> None:
-    rewrite(killed, lambda stage: None)
+    rewrite(killed, 2, lambda stage: None)
     assert any(line.startswith("resume     from step 2") for line in trained(killed)[1])
 
 
@@ -54,7 +39,7 @@ def test_a_pickle_in_a_checkpoint_is_refused_and_not_run(
         with (Path(killed.output_dir) / "checkpoints" / "checkpoint-2" / name).open("rb") as opened:
             torch.load(opened, weights_only=False)
 
-    rewrite(killed, put)
+    rewrite(killed, 2, put)
     marker.require_works(open_carelessly)
     with pytest.raises(
         SbertTrainError, match=r"checkpoint-2 was not written by a run, and nothing of it is used: "
@@ -68,7 +53,7 @@ def test_a_pickle_in_a_checkpoint_is_refused_and_not_run(
 )
 def test_a_file_that_no_run_writes_is_not_looked_at(name: str, killed: RunConfig, marker: Marker) -> None:
     """Trainer would read some of them, each with another name for the weights."""
-    rewrite(killed, lambda stage: (stage / name).write_bytes(marker.saved_by_torch()))
+    rewrite(killed, 2, lambda stage: (stage / name).write_bytes(marker.saved_by_torch()))
     trained(killed)
     assert not marker.left
 
@@ -87,7 +72,7 @@ def test_a_file_that_no_run_writes_is_not_looked_at(name: str, killed: RunConfig
     ],
 )
 def test_what_is_no_state_of_a_run_is_one_line(name: str, content: str, killed: RunConfig) -> None:
-    rewrite(killed, lambda stage: (stage / name).write_text(content))
+    rewrite(killed, 2, lambda stage: (stage / name).write_text(content))
     with pytest.raises(SbertTrainError, match="checkpoint-2") as told:
         trained(killed)
     assert "was not written by a run" in str(told.value) and "\n" not in str(told.value)

@@ -1,5 +1,7 @@
 """Runs that end before their time, and the bytes that they end with."""
 
+import json
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,11 +10,13 @@ from typing import Any
 import pytest
 
 from sbert_train.config import RunConfig
+from sbert_train.training import checkpoints
 from sbert_train.training.fit import FitResult, fit
 from sbert_train.training.trainer import SentenceTrainer
 from tests.training.runs import write_scored, write_triplets
 
 EVERY_TWO: dict[str, Any] = {"num_train_epochs": 2, "save_strategy": "steps", "save_steps": 2}
+KEEP_ALL: dict[str, Any] = {**EVERY_TWO, "eval_strategy": "no", "save_total_limit": 20}
 
 
 class Killed(BaseException):
@@ -84,3 +88,34 @@ def stopping_early(folder: Path, **train: Any) -> dict[str, Any]:
             **train,
         },
     }
+
+
+def flip(path: Path) -> None:
+    """One bit of a file is another."""
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+
+
+def checkpoints_of(settings: RunConfig) -> Path:
+    """Where a run keeps them."""
+    return Path(settings.output_dir) / "checkpoints"
+
+
+def rewrite(settings: RunConfig, step: int, change: Callable[[Path], object]) -> None:
+    """A checkpoint, changed, with a manifest to which it is whole."""
+    folder = checkpoints_of(settings)
+    checkpoints.begin_stage(folder, step)
+    stage = checkpoints.stage_of(folder, step)
+    for file in (folder / f"checkpoint-{step}").iterdir():
+        if file.name != checkpoints.MANIFEST:
+            shutil.copyfile(file, stage / file.name)
+    change(stage)
+    assert checkpoints.damage(checkpoints.seal(folder, step)) is None
+
+
+def first_new_step(settings: RunConfig, **options: Any) -> tuple[int, list[str]]:
+    """The step with which a run goes on, and what it said."""
+    result, lines = trained(settings, **options)
+    resumed = json.loads(result.folder.report.read_text())["training"]["resumed_from"]
+    return (resumed[-1] if resumed else 0) + 1, lines

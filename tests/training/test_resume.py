@@ -267,10 +267,21 @@ def test_a_finished_run_has_nothing_left_to_train(tmp_path: Path, tiny_model: Pa
     settings = config(tmp_path, tiny_model)
     first, _ = trained(settings)
     expected = weights_of(first.folder.model)
+    measured = json.loads(first.folder.report.read_text())["training"]
+    (first.folder.model / "notes.txt").write_text("mine")
     with killed_in_any_step():
         again, lines = trained(settings)
-    assert "resume     from step 6," in "\n".join(lines)
+    (resumed,) = [line for line in lines if line.startswith("resume     from step 6,")]
+    assert resumed.endswith(
+        "it was finished, so that nothing is left to train: it is evaluated and written again"
+    )
     assert weights_of(again.folder.model) == expected
+    found = json.loads(again.folder.report.read_text())["training"]
+    for figure in ("seconds_to_first_step", "input_share"):
+        assert found[figure] == measured[figure] > 0, "that of the steps that were trained"
+    aside = first.folder.root / "model.before-1"
+    assert any(line.startswith(f"kept       {aside}: what lay in ") for line in lines)
+    assert (aside / "notes.txt").read_text() == "mine"
     assert again.comparison is not None and again.comparison.to_json() == first.comparison.to_json()  # type: ignore[union-attr]
 
 

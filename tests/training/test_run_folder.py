@@ -151,12 +151,12 @@ def test_a_folder_with_a_checkpoint_is_that_of_a_run_whatever_became_of_the_rest
 
 
 def test_a_model_replaces_that_of_an_earlier_run(folder: RunFolder) -> None:
-    folder.save_model(save)
+    assert folder.save_model(save) is None
     assert names(folder.root)[-1] == "report.json" and names(folder.model) == ["2_Dense", "model.safetensors"]
     (folder.model / "2_Dense" / "mine").mkdir()
     (folder.model / "2_Dense" / "mine" / "link").symlink_to(folder.root)
-    folder.save_model(save)
-    folder.save_model(save)
+    assert folder.save_model(save) == folder.root / "model.before-1"
+    assert folder.save_model(save) is None
     assert (folder.root / "model.before-1" / "2_Dense" / "mine" / "link").is_symlink()
     assert [name for name in names(folder.root) if "model" in name] == [
         ".model-files.json",

@@ -9,13 +9,16 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from transformers import TrainerControl, TrainerState, TrainingArguments
 
 from sbert_train.config import dump_config
 from sbert_train.errors import Interrupted
 from sbert_train.training import fit as fit_module
+from sbert_train.training import save_points
 from sbert_train.training.save_points import SavePoints
 from sbert_train.training.signals import StopSignals
 from sbert_train.training.trainer import SentenceTrainer
@@ -243,6 +246,24 @@ def test_a_long_epoch_is_saved_now_and_then(
             trained(settings)
         found = (tmp_path / folder / "run" / "checkpoints").glob("checkpoint-*")
         assert sorted(int(path.name.rpartition("-")[2]) for path in found) == expected
+
+
+def test_the_time_to_the_next_save_begins_with_the_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr(save_points, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    args = TrainingArguments(str(tmp_path), use_cpu=True)
+    state, points = TrainerState(epoch=0.5, max_steps=9), SavePoints(seconds=10)
+    points.on_train_begin(args, state, TrainerControl())
+    saved = []
+    for second in range(1, 31):
+        now[0], control = second, TrainerControl()
+        points.on_step_end(args, state, control)
+        if control.should_save:
+            saved.append(second)
+            points.on_save(args, state, control)
+    assert saved == [10, 20, 30]
 
 
 @pytest.mark.slow
