@@ -111,10 +111,16 @@ def fit(
     ] = None,
 ) -> None:
     """Fine-tune a model, and measure it against the one it came from."""
-    from sbert_train.config import load_config
+    from sbert_train.config import WrongValues, load_config
     from sbert_train.recipes import find_config
 
-    settings = load_config(find_config(config), overrides or [])
+    try:
+        settings = load_config(find_config(config), overrides or [])
+    except WrongValues as error:
+        _quiet_libraries()
+        from sbert_train.training.everything_wrong import tell_what_else_is_wrong
+
+        tell_what_else_is_wrong(error)
     _quiet_libraries()
     from sbert_train.training.fit import fit as run
 

@@ -15,6 +15,7 @@ PACKAGE = Path(sbert_train.__file__).parent
 ORDER = (
     "errors",
     "paths",
+    "streams",
     "recipes",
     "config",
     "data",

@@ -1,6 +1,6 @@
 """The run's configuration: a YAML file, typed, strict and frozen."""
 
-from sbert_train.config.loader import dump_config, load_config
+from sbert_train.config.loader import WrongValues, dump_config, load_config
 from sbert_train.config.objectives import Objective
 from sbert_train.config.reference import reference_markdown
 from sbert_train.config.schema import (
@@ -24,6 +24,7 @@ __all__ = [
     "Objective",
     "RunConfig",
     "TrainSet",
+    "WrongValues",
     "dump_config",
     "load_config",
     "reference_markdown",

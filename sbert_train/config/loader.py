@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,20 @@ _PUBLIC = (
 _PLACEHOLDER = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
+class WrongValues(ConfigError):
+    """Values of a configuration are wrong.
+
+    Attributes:
+        wrong: their paths.
+        rest: the configuration without them, so that what else is wrong can be told with them; None where that is none.
+    """
+
+    def __init__(self, message: str, wrong: Sequence[TreePath], rest: RunConfig | None) -> None:
+        super().__init__(message)
+        self.wrong = tuple(wrong)
+        self.rest = rest
+
+
 def load_config(
     path: str | Path, overrides: Sequence[str] = (), environ: Mapping[str, str] = os.environ
 ) -> RunConfig:
@@ -38,7 +53,8 @@ def load_config(
         environ: where `${NAME}` in a value is looked up.
 
     Raises:
-        ConfigError: one line for each thing that is wrong.
+        WrongValues: one line for each thing that is wrong.
+        ConfigError: the file cannot be read.
     """
     tree = read_yaml_file(Path(path))
     given, lines = {}, []
@@ -59,11 +75,19 @@ def load_config(
         problems += [(at, text) for at, text in complaints(error, tree) if at not in already]
     lines += [_line(at, text, str(path), given) for at, text in problems]
     if lines:
-        raise ConfigError("\n".join(lines))
+        wrong = [at for at, _ in problems]
+        rest = None
+        with suppress(ValidationError):
+            rest = _remembering(RunConfig.model_validate(_without(expanded, (), wrong)), written, environ)
+        raise WrongValues("\n".join(lines), wrong, rest)
+    return _remembering(config, written, environ)
+
+
+def _remembering(config: RunConfig, written: dict[TreePath, str], environ: Mapping[str, str]) -> RunConfig:
+    """A configuration that knows where `${NAME}` stood in its file, and for what."""
+    names = {name for text in written.values() for name in _PLACEHOLDER.findall(text)}
     config._written = written
-    config._environment = {
-        name: environ[name] for text in written.values() for name in _PLACEHOLDER.findall(text)
-    }
+    config._environment = {name: environ[name] for name in names if name in environ}
     return config
 
 
@@ -158,6 +182,18 @@ def _expand(
             problems.append((at, f"the environment variable {name} is not set (${{{name}}} asks for it)"))
     written[at] = value
     return _PLACEHOLDER.sub(lambda match: environ.get(match[1], match[0]), value)
+
+
+def _without(value: Any, at: TreePath, wrong: Sequence[TreePath]) -> Any:
+    """A copy of a tree without the keys at these paths; items of lists stay, so that the others keep their number."""
+    if isinstance(value, dict):
+        places = {key: (*at, key) for key in value}
+        return {
+            key: _without(value[key], place, wrong) for key, place in places.items() if place not in wrong
+        }
+    if isinstance(value, list):
+        return [_without(item, (*at, i), wrong) for i, item in enumerate(value)]
+    return value
 
 
 def _is_public(at: TreePath) -> bool:
