@@ -284,6 +284,8 @@ def _named(sources: Sequence[str]) -> dict[str, str]:
 
     named: dict[str, str] = {}
     for source in sources:
+        if source in named.values():
+            raise CommandError(f"--data {source}: given twice; name each set once")
         first = named.setdefault(name_of_source(source), source)
         if first != source:
             raise CommandError(

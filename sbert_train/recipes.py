@@ -1,6 +1,7 @@
 """The configurations that ship with the package: find, list, show, copy."""
 
 import shutil
+from difflib import get_close_matches
 from pathlib import Path
 
 from sbert_train.errors import ConfigError
@@ -75,5 +76,9 @@ def _recipe(name: str, asked: str | None = None) -> Path:
     file = recipes_folder() / f"{name}.yaml"
     known = [known for known, _ in list_recipes()]
     if name not in known:
-        raise ConfigError(f"{asked or name}: no such file and no such recipe; recipes: {', '.join(known)}")
+        close = get_close_matches(name, known, n=1)
+        guess = f" (did you mean {close[0]}?)" if close else ""
+        raise ConfigError(
+            f"{asked or name}: no such file and no such recipe{guess}; recipes: {', '.join(known)}"
+        )
     return file

@@ -252,3 +252,36 @@ def test_help_does_not_load_torch() -> None:
 @pytest.mark.parametrize("command", ["fit", "eval", "export", "configs"])
 def test_every_command_has_help(command: str) -> None:
     assert "Usage" in run(command, "--help")
+
+
+@pytest.mark.parametrize("command", [[], ["configs"]])
+def test_no_command_is_the_help_and_nothing_else(
+    command: list[str], capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["sbert-train", *command])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    shown = capfd.readouterr()
+    assert stop.value.code == 2 and "Usage: sbert-train" in shown.out + shown.err
+    assert "sbert-train: " not in shown.err
+
+
+def test_an_option_without_its_value_is_one_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = fail(capsys, monkeypatch, "fit", "--config")
+    assert told.startswith("sbert-train: Option '--config' requires an argument; see `sbert-train ")
+
+
+def test_ctrl_c_before_a_command_deals_with_it_is_one_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("sbert_train.recipes.list_recipes", interrupted)
+    monkeypatch.setattr(sys, "argv", ["sbert-train", "configs", "list"])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    assert stop.value.code == 130
+    assert capsys.readouterr().err.strip() == "sbert-train: stopped by Ctrl-C"

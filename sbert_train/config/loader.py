@@ -181,7 +181,10 @@ def _expand(
         if name not in environ:
             problems.append((at, f"the environment variable {name} is not set (${{{name}}} asks for it)"))
     written[at] = value
-    return _PLACEHOLDER.sub(lambda match: environ.get(match[1], match[0]), value)
+    expanded = _PLACEHOLDER.sub(lambda match: environ.get(match[1], match[0]), value)
+    if not expanded:
+        problems.append((at, f"expected text, but what {value} asks for is set and empty"))
+    return expanded
 
 
 def _without(value: Any, at: TreePath, wrong: Sequence[TreePath]) -> Any:

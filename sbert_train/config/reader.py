@@ -75,7 +75,8 @@ def parse_yaml(text: str) -> Any:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
-        raise ConfigError(f"{where}not valid YAML: {error.problem or error.context}") from None
+        advice = "; indent with spaces" if "'\\t'" in str(error.problem) else ""
+        raise ConfigError(f"{where}not valid YAML: {error.problem or error.context}{advice}") from None
     except yaml.YAMLError as error:
         raise ConfigError(f"not valid YAML: {str(error).splitlines()[0]}") from None
     return None if node is None else _value(node)

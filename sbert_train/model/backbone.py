@@ -3,16 +3,24 @@
 from pathlib import Path
 
 import torch
+import transformers
 from safetensors import SafetensorError
 from tokenizers import normalizers
 from torch import Tensor, nn
-from transformers import AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import (
+    CONFIG_MAPPING,
+    AutoModel,
+    AutoTokenizer,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
 
-from sbert_train.data.hints import one_line
+from sbert_train.data.hints import one_line, shown
 from sbert_train.errors import ModelError
 from sbert_train.model.foreign_code import refuse_foreign_code, untrusted
 from sbert_train.model.layout import Layout
 from sbert_train.model.packing import first_position
+from sbert_train.model.read_files import read_object
 
 
 def load_backbone(layout: Layout, trust_remote_code: bool) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
@@ -58,8 +66,16 @@ def load_backbone(layout: Layout, trust_remote_code: bool) -> tuple[PreTrainedMo
 
 def _cannot_load(folder: Path, error: Exception, trust_remote_code: bool) -> ModelError:
     """Why transformers cannot load a folder, in the words of this package where its own do not help."""
-    if not trust_remote_code and "trust_remote_code" in str(error):
+    config = read_object(folder / "config.json", optional=True)
+    model_type = config.get("model_type")
+    is_unknown = isinstance(model_type, str) and model_type not in CONFIG_MAPPING
+    if not trust_remote_code and ("trust_remote_code" in str(error) or ("auto_map" in config and is_unknown)):
         return untrusted(folder)
+    if is_unknown:
+        return ModelError(
+            f"{folder}: transformers {transformers.__version__} has no architecture {shown(model_type)}; a newer one "
+            "may have it"
+        )
     if "ignore_mismatched_sizes" in str(error):
         return ModelError(
             f"{folder}: its weights have other shapes than its config.json says; they are those of another model"

@@ -103,8 +103,15 @@ def hub_id_of(base: str) -> str | None:
 
 
 def _from_folder(folder: Path) -> Path:
-    if not (folder / "config.json").is_file() and (folder / "model" / "config.json").is_file():
+    if (folder / "config.json").is_file():
+        return folder.absolute()
+    if (folder / "model" / "config.json").is_file():
         raise ModelError(f"{folder} is the folder of a run; its model is {folder / 'model'}")
+    config = folder / "config.yaml"
+    if config.is_file() and (folder / "environment.json").is_file():
+        raise ModelError(
+            f"{folder} is the folder of a run that has no model yet; `sbert-train fit --config {config}` goes on with it"
+        )
     return folder.absolute()
 
 
@@ -121,7 +128,8 @@ def _from_package(base: str) -> Path:
         raise ModelError(f"{base}: the package {module} is not installed: {remedy}")
     folder = root / path
     if not folder.is_dir() or not folder.resolve().is_relative_to(root.resolve()):
-        raise ModelError(f"{base}: the package {module} has no folder {inner!r}{_suggestion(folder)}")
+        guess = _suggestion(folder, root, PACKAGE + module)
+        raise ModelError(f"{base}: the package {module} has no folder {inner!r}{guess}")
     if known:
         _verify(base, folder / "model.safetensors", known)
     return folder
@@ -182,9 +190,12 @@ def _from_hub(base: str, revision: str | None, cache_dir: Path | None, trust_rem
     return Path(folder)
 
 
-def _suggestion(folder: Path) -> str:
-    """`; did you mean ...` if something like it lies beside it, else nothing."""
+def _suggestion(folder: Path, root: Path | None = None, called: str = "") -> str:
+    """`; did you mean ...` if something like it lies beside it, else nothing; `called` is how the user names `root`."""
     parent = folder.parent
     names = [child.name for child in parent.iterdir() if child.is_dir()] if parent.is_dir() else []
     close = get_close_matches(folder.name, names, n=1)
-    return f"; did you mean {parent / close[0]}?" if close else ""
+    if not close:
+        return ""
+    found = parent / close[0]
+    return f"; did you mean {found if root is None else f'{called}/{found.relative_to(root).as_posix()}'}?"

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from difflib import get_close_matches
 from enum import Enum
-from math import isfinite
+from math import isclose, isfinite
 from pathlib import Path
 from typing import Any, cast, get_type_hints
 
@@ -54,7 +54,7 @@ def training_arguments(config: RunConfig, **forced: Any) -> TrainingArguments:
         **_hardware(config, given, problems),
         **given,
     }
-    problems += _misfits(config, values)
+    problems += _misfits(config, given, values)
     if problems:
         raise ConfigError("\n".join(problems))
     dropped = EARLY_STOPPING_KEYS if _is_one_of_several() else (*EARLY_STOPPING_KEYS, "ddp_backend")
@@ -212,8 +212,8 @@ def _hardware(config: RunConfig, given: Mapping[str, Any], problems: list[str]) 
     )  # accelerate would take MPI where there is one
 
 
-def _misfits(config: RunConfig, values: Mapping[str, Any]) -> list[str]:
-    """What does not fit together, each as one line."""
+def _misfits(config: RunConfig, given: Mapping[str, Any], values: Mapping[str, Any]) -> list[str]:
+    """What does not fit together, each as one line: of what `train` gives, and of all values with our defaults."""
     problems = []
     evaluates = values["eval_strategy"] != "no"
     if evaluates and not config.data.eval:
@@ -229,8 +229,10 @@ def _misfits(config: RunConfig, values: Mapping[str, Any]) -> list[str]:
     problems += [
         f"train.{what}_steps: needs train.{what}_strategy: steps, found {values[f'{what}_strategy']}"
         for what in ("eval", "save")
-        if f"{what}_steps" in config.train and values[f"{what}_strategy"] != "steps"
+        if f"{what}_steps" in given and values[f"{what}_strategy"] != "steps"
     ]
+    if values.get("load_best_model_at_end") and values["eval_strategy"] == values["save_strategy"] == "steps":
+        problems += _uneven_saves(values["save_steps"], values["eval_steps"])
     if values.get("dataloader_persistent_workers") and not values.get("dataloader_num_workers"):
         problems.append(
             "train.dataloader_persistent_workers: needs train.dataloader_num_workers of at least 1"
@@ -252,6 +254,21 @@ def _misfits(config: RunConfig, values: Mapping[str, Any]) -> list[str]:
                 f"train.report_to: {found} is unknown or not installed (pip install it); here are: {here}"
             )
     return problems
+
+
+def _uneven_saves(save: float, evaluate: float) -> list[str]:
+    """Where the best model is kept, what is saved must just have been evaluated."""
+    fits = (
+        (save < 1) == (evaluate < 1) and isclose(save / evaluate, round(save / evaluate)) and save >= evaluate
+    )
+    advice = "so that the best model can be kept, or set load_best_model_at_end: false"
+    return (
+        []
+        if fits
+        else [
+            f"train.save_steps: expected a multiple of train.eval_steps, {evaluate:g}, {advice}; found {save:g}"
+        ]
+    )
 
 
 def _current_names(values: Mapping[str, Any]) -> dict[str, Any]:

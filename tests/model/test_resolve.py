@@ -75,6 +75,14 @@ class TestFolder:
             refusal(str(tmp_path)) == f"{tmp_path} is the folder of a run; its model is {tmp_path / 'model'}"
         )
 
+    def test_the_folder_of_a_run_without_a_model_says_how_to_go_on(self, tmp_path: Path) -> None:
+        for name in ("config.yaml", "environment.json"):
+            (tmp_path / name).touch()
+        message = refusal(str(tmp_path))
+        assert (
+            "has no model yet" in message and f"fit --config {tmp_path / 'config.yaml'}` goes on" in message
+        )
+
     def test_a_file_is_not_a_model(self, tmp_path: Path) -> None:
         (tmp_path / "model.safetensors").write_bytes(WEIGHTS)
         assert f"expected the folder of a model, such as {tmp_path}" in refusal(
@@ -151,7 +159,7 @@ class TestPackage:
 
     def test_another_folder_of_it_is_suggested(self, package: Path) -> None:
         message = refusal("package://shipped/modle")
-        assert message.endswith(f"has no folder 'modle'; did you mean {package / 'model'}?")
+        assert message.endswith("has no folder 'modle'; did you mean package://shipped/model?")
 
     def test_a_module_of_one_file_has_no_folder(self, package: Path) -> None:
         assert "the package single is not installed" in refusal("package://single/model")

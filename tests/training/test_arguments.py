@@ -157,7 +157,7 @@ WRONG = [
     ),
     (
         "{eval_strategy: steps, eval_steps: 3, save_steps: 7}",
-        ["train: --load_best_model_at_end requires", "7"],
+        ["train.save_steps: expected a multiple of train.eval_steps, 3, so", "7"],
     ),
     ("{bf16: yes, fp16: yes}", ["train.fp16: expected one of bf16 and fp16, found both"]),
     ("{fp16: yes, use_cpu: yes}", ["engine.precision: fp16 needs a GPU"]),
