@@ -110,7 +110,7 @@ def _from_folder(folder: Path) -> Path:
     config = folder / "config.yaml"
     if config.is_file() and (folder / "environment.json").is_file():
         raise ModelError(
-            f"{folder} is the folder of a run that has no model yet; `sbert-train fit --config {config}` goes on with it"
+            f"{folder} is the folder of a run that has no model yet; `sbert-train fit --config {config}` goes on"
         )
     return folder.absolute()
 
