@@ -175,7 +175,7 @@ def _differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[
                 values = (str(one.get(key, "not there")) for one in (was, is_now))
                 first, second = (value[:_DIGITS] if part == "data" else value for value in values)
                 yield prefix + key, first, second
-    names = {"base": "weights of model.base", "references": "weights of teachers and guides"}
+    names = {"base": "weights or tokenizer of model.base", "references": "weights of teachers and guides"}
     for key in ("base", "references", "processes", "hardware"):
         if before.get(key) != now[key]:
             name = names.get(key, key)

@@ -118,9 +118,19 @@ def test_another_base_is_refused(killed: RunConfig, tmp_path: Path, tiny_model: 
     weights = tmp_path / "base" / "model.safetensors"
     unchanged = weights.read_bytes()
     flip(weights)
-    with pytest.raises(ConfigError, match=r"weights of model.base: [0-9a-f]{32} in checkpoint-6"):
+    with pytest.raises(
+        ConfigError, match=r"weights or tokenizer of model.base: [0-9a-f]{32} in checkpoint-6"
+    ):
         trained(again)
     weights.write_bytes(unchanged)
+    tokenizer = tmp_path / "base" / "tokenizer.json"
+    whole = tokenizer.read_text()
+    tokenizer.write_text(json.dumps({**json.loads(whole), "normalizer": {"type": "StripAccents"}}))
+    with pytest.raises(
+        ConfigError, match=r"weights or tokenizer of model.base: [0-9a-f]{32} in checkpoint-6"
+    ):
+        trained(again)
+    tokenizer.write_text(whole)
     assert first_new_step(again)[0] == 7, "the same weights in another folder"
 
 
