@@ -322,6 +322,9 @@ SCORES = [
     scores("a score above its range", "the dog,a dog,5.01\nthe man,a man,9\n",
            "bad.csv, line 3: score '5.01' is outside score_range [0, 5] (widen it, if the score is right); correct the "
            "row, or set policy.score_out_of_range of this set to drop or keep (2 of the first 3 rows have this)"),
+    scores("a score that is no number and one out of its range", "the dog,a dog,x\nthe man,a man,99\n",
+           "sbert-train: data set 'bad': bad.csv, line 3: score needs a finite number, column 'score' has 'x'",
+           "\ndata set 'bad': bad.csv, line 4: score '99' is outside score_range [0, 5]", lines=2),
     scores("a score below its range", "the dog,a dog,-1\n", "line 3: score '-1' is outside score_range [0, 5]"),
     scores("scores that no cosine can be", "the dog,a dog,3\n",
            "data set bad: its scores reach from 3 to 5, but objective cosine_regression takes -1 to 1; set score_range",

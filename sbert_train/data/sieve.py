@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from sbert_train.data.complaints import DataErrors
 from sbert_train.data.hints import shown
 from sbert_train.data.policy import DROP, KEEP, REFUSE, Policy, Problem, Problems
 from sbert_train.data.readers import Chunk
@@ -126,7 +127,8 @@ class Sieve:
             a list of S of them where several columns, or lists, hold it; `label`: int64.
 
         Raises:
-            DataError: a value that its role cannot take, with its place, unless the policy is to drop or keep its row.
+            DataError: values that their roles cannot take, the first one of each kind with its place, unless the policy
+                is to drop or keep its row.
         """
         self._read += len(chunk)
         if self._scores_are_lists is None and "score" in roles:
@@ -201,12 +203,17 @@ class Sieve:
         return values
 
     def _usable(self, chunk: Chunk, problems: Problems) -> list[int]:
-        """The rows of the set, by the policy and the limit; of the others each is counted for one reason."""
+        """The rows of the set, by the policy and the limit; of the others each is counted for one reason.
+
+        Raises:
+            DataErrors: rows that are refused, the first one of each kind of problem.
+        """
         rows: list[int] = []
+        refusals: dict[str, str] = {}
         limit = self._selection.limit
         for row in range(len(chunk)):
             has_room = limit is None or self._kept < limit
-            kept_with = self._kept_problems(chunk, row, problems, has_room)
+            kept_with = self._kept_problems(chunk, row, problems, has_room, refusals)
             if kept_with is None:
                 continue
             if not has_room:
@@ -215,18 +222,27 @@ class Sieve:
             self._kept += 1
             self._kept_with.update(kept_with)
             rows.append(row)
+        if refusals:
+            raise DataErrors(refusals.values())
         return rows
 
-    def _kept_problems(self, chunk: Chunk, row: int, problems: Problems, has_room: bool) -> set[str] | None:
-        """With which problems a row is kept; None where it is dropped."""
+    def _kept_problems(
+        self, chunk: Chunk, row: int, problems: Problems, has_room: bool, refusals: dict[str, str]
+    ) -> set[str] | None:
+        """With which problems a row is kept; None where it is dropped.
+
+        Args:
+            refusals: kind of problem -> why the first row with it is refused; added to. Such a row counts as kept,
+                for that it will be once it is corrected.
+        """
         kept_with: set[str] = set()
         for problem in problems.get(row, ()):
             choice = self._selection.policy.of(problem.kind)
             if choice == DROP or (choice == KEEP and not problem.can_be_kept):
                 self._dropped[problem.reason] += 1
                 return None
-            if choice == REFUSE and has_room:
-                raise DataError(self._refusal(chunk, row, problem, problems))
+            if choice == REFUSE and has_room and problem.kind not in refusals:
+                refusals[problem.kind] = self._refusal(chunk, row, problem, problems)
             kept_with.add(problem.reason)
         return kept_with
 

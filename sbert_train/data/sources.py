@@ -10,7 +10,8 @@ import datasets
 import pyarrow as pa
 
 from sbert_train.data.cache import cached_rows
-from sbert_train.data.hints import listed, printable
+from sbert_train.data.complaints import lines_of
+from sbert_train.data.hints import listed
 from sbert_train.data.locate import DEFAULT_SPLIT, find
 from sbert_train.data.policy import Policy
 from sbert_train.data.readers import RowSource
@@ -71,7 +72,8 @@ def load_set(
         cache_dir: the folder of the cache; None for that of `datasets`.
 
     Raises:
-        DataError: one line that names the set, the place, what was expected and what was found.
+        DataError: a line for each thing that is wrong; it names the set, the place, what was expected and what was
+            found.
     """
     try:
         if problem := path_problem(source):
@@ -84,7 +86,7 @@ def load_set(
             lambda path: write_rows(origin.open(), selection, path),
         )
     except DataError as error:
-        raise DataError(f"data set {name!r}: {printable(str(error))}") from error
+        raise DataError("\n".join(f"data set {name!r}: {line}" for line in lines_of(error))) from error
     return LoadedSet(name, rows, account)
 
 

@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sbert_train.data.complaints import DataErrors
+from sbert_train.data.policy import Policy
 from sbert_train.data.readers import Chunk
 from sbert_train.data.roles import resolve_roles
 from sbert_train.data.sieve import RowAccount, Selection, Sieve, describe
@@ -262,6 +264,29 @@ def test_a_value_that_its_role_cannot_take_is_refused_with_its_place(
     with pytest.raises(DataError) as raised:
         sift(columns, **selection)
     assert words in str(raised.value)
+
+
+def test_of_each_kind_of_problem_the_first_row_of_a_chunk_is_told() -> None:
+    columns: Columns = {
+        "anchor": ["a", "b", "c", 4, "e", 6],
+        "score": ["1", "99", "x", "y", "2", "-1"],
+    }
+    with pytest.raises(DataErrors) as raised:
+        sift(columns, score_range=(0, 5))
+    assert raised.value.lines == (
+        "rows.csv, line 3: score '99' is outside score_range [0, 5] (widen it, if the score is right); correct the "
+        "row, or set policy.score_out_of_range of this set to drop or keep (2 of the first 6 rows have this)",
+        "rows.csv, line 4: score needs a finite number, column 'score' has 'x'; correct the row, or set "
+        "policy.wrong_score of this set to drop (2 of the first 6 rows have this)",
+        "rows.csv, line 5: anchor needs a text, column 'anchor' has 4; correct the row, or set policy.wrong_text of "
+        "this set to drop (2 of the first 6 rows have this)",
+    )
+    with pytest.raises(DataErrors) as raised:
+        sift(columns, score_range=(0, 5), limit=2)
+    assert len(raised.value.lines) == 1, "a row that is corrected takes its place within the limit"
+    with pytest.raises(DataErrors) as raised:
+        sift(columns, score_range=(0, 5), policy=Policy(wrong_score="drop", wrong_text="drop"))
+    assert len(raised.value.lines) == 1
 
 
 def test_several_scores_of_a_row_become_a_list_in_their_scale() -> None:
