@@ -283,11 +283,12 @@ COLUMNS = [
     ),
     a_set(
         "a score range without scores", "bad.csv", "anchor,positive\na,b\n",
-        "score_range: bad.csv has no column for the role score; map one or leave it out", more="score_range: [0, 5]",
+        "bad.csv: score_range: there is no column for the role score; map one or leave score_range out",
+        more="score_range: [0, 5]",
     ),
     a_set(
         "names of labels without labels", "bad.csv", "anchor,positive\na,b\n",
-        "labels: bad.csv has no column for the role label; map one or leave it out", more="labels: [a, b]",
+        "bad.csv: labels: there is no column for the role label; map one or leave labels out", more="labels: [a, b]",
     ),
     block("a file that is not there", "data", "{train: [{source: pears.csv}]}",
           "data set 'pears': no such file: pears.csv (did you mean 'pairs.csv'?)"),
@@ -304,9 +305,16 @@ COLUMNS = [
           {"a.csv": "anchor,positive\na,b\n", "a.jsonl": LINE},
           run_with(data="{train: [{source: a.*, name: a}]}")),
     Wrong("files of one set with different roles",
-          ("b2.csv has columns for the roles 'anchor', b1.csv for 'anchor', 'positive'",),
+          ("b2.csv: its columns are for the roles 'anchor', those of b1.csv for 'anchor', 'positive'; the files",),
           {"b1.csv": "anchor,positive\na,b\n", "b2.csv": "anchor\na\n"},
           run_with(data="{train: [{source: 'b?.csv', name: b}]}")),
+    Wrong("several files of one set, each with something wrong",
+          ("sbert-train: data set 'b': b1.csv, line 3: expected 2 fields as in the header, found 1",
+           "\ndata set 'b': b2.csv, line 2: byte 0xf6 is not UTF-8",
+           "\ndata set 'b': b4.csv: its columns are for the roles 'anchor', those of b1.csv for 'anchor', 'positive'"),
+          {"b1.csv": "anchor,positive\na,b\nc\n", "b2.csv": b"anchor,positive\nzw\xf6lf,b\n",
+           "b3.csv": "anchor,positive\na,b\n", "b4.csv": "anchor\na\n"},
+          run_with(data="{train: [{source: 'b?.csv', name: b}]}"), lines=3),
 ]  # fmt: skip
 
 SCORES = [

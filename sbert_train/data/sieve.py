@@ -93,6 +93,8 @@ class Sieve:
     def __init__(self, selection: Selection) -> None:
         self._selection = selection
         self._read = self._kept = self._filtered = self._limited = 0
+        self._source: str | None = None
+        self._read_before = 0  # rows of the sources before this one
         self._counts: dict[str, int] = {}
         self._scores_are_lists: bool | None = None
         self._first_label: FirstLabel | None = None
@@ -130,6 +132,8 @@ class Sieve:
             DataError: values that their roles cannot take, the first one of each kind with its place, unless the policy
                 is to drop or keep its row.
         """
+        if chunk.source != self._source:
+            self._source, self._read_before = chunk.source, self._read
         self._read += len(chunk)
         if self._scores_are_lists is None and "score" in roles:
             columns = [chunk.columns[column] for column in roles["score"]]
@@ -248,7 +252,8 @@ class Sieve:
 
     def _refusal(self, chunk: Chunk, row: int, problem: Problem, problems: Problems) -> str:
         same = sum(any(one.kind == problem.kind for one in several) for several in problems.values())
-        others = f" ({same:,} of the first {self._read:,} rows have this)" if same > 1 else ""
+        read = self._read - self._read_before
+        others = f" ({same:,} of the first {read:,} rows have this)" if same > 1 else ""
         return f"{chunk.place(row)}: {problem.words}; correct the row{problem.ways_out}{others}"
 
     def _check_counts(
