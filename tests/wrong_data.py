@@ -214,7 +214,7 @@ TEXTS = [
         "nothing but empty texts",
         "bad.csv",
         "anchor,positive\n,a\n  ,b\n",
-        "no row is left: 2 rows read, 0 kept (2 dropped: empty text)",
+        "no row is left: 2 rows read, 0 kept (2 dropped: empty anchor)",
     ),
     a_set(
         "an empty text where the policy is to refuse",

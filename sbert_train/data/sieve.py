@@ -63,7 +63,7 @@ class RowAccount:
         kept: rows of the set.
         filtered: left out by `where`.
         limited: left out by `limit`.
-        dropped: reason, such as `empty text` -> rows that were left out for it.
+        dropped: reason, such as `empty positive` -> rows that were left out for it.
         kept_with: reason -> rows of the set that have this problem, where the policy is to keep them.
     """
 

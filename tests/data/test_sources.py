@@ -313,7 +313,7 @@ FILES = {
             "pairs.csv: its columns are for the roles 'anchor', 'positive', 'score', those of other.csv for",
         ),
         ("header.csv", {}, "the source has columns, but not a single row"),
-        ("blank.csv", {}, "no row is left: 1 row read, 0 kept (1 dropped: empty text)"),
+        ("blank.csv", {}, "no row is left: 1 row read, 0 kept (1 dropped: empty anchor)"),
     ],
 )
 def test_what_cannot_be_loaded_is_one_line_that_names_the_set(
@@ -328,6 +328,15 @@ def test_what_cannot_be_loaded_is_one_line_that_names_the_set(
     assert message.startswith("data set 'pairs': ")
     assert words.format(folder=tmp_path) in message
     assert "\n" not in message
+
+
+def test_a_mistyped_key_of_a_json_line_shows_in_the_account(load: Load, tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text(
+        '{"anchor": "a", "positive": "b"}\n{"anchor": "c", "postive": "d"}\n{"anchor": "e", "positive": "f"}\n'
+    )
+    account = load(path).account
+    assert describe("rows", account) == "rows: 3 rows read, 2 kept (1 dropped: empty positive)"
 
 
 def test_of_several_files_it_is_told_what_is_wrong_with_each(load: Load, tmp_path: Path) -> None:
