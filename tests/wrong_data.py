@@ -85,8 +85,34 @@ FILES = [
         "commas in a TSV",
         "bad.tsv",
         "anchor,positive\nthe cat,a cat\n",
-        "no column bears a role's name",
-        "columns found: 'anchor,positive'",
+        "data set 'bad': bad.tsv: fields look separated by commas, but .csv files have commas and .tsv files tabs; "
+        "name this one .csv; if 'anchor,positive' is one column indeed, map it under `columns`",
+    ),
+    a_set(
+        "tabs in a CSV",
+        "bad.csv",
+        "anchor\tpositive\nthe cat, sat\ta cat\n",
+        "bad.csv: fields look separated by tabs",
+        "; name this one .tsv; if 'anchor\\tpositive' is one",
+    ),
+    a_set(
+        "semicolons in a CSV",
+        "bad.csv",
+        "anchor;positive\nthe cat, that sat;a cat\n",
+        "bad.csv: fields look separated by ';', but .csv files have commas and .tsv files tabs; save this one so; if",
+    ),
+    a_set(
+        "semicolons between texts in quotes",
+        "bad.csv",
+        '"anchor";"positive"\n"the cat";"a cat"\n',
+        "bad.csv: fields look separated by ';', but .csv files have commas and .tsv files tabs; save this one so\n",
+    ),
+    a_set(
+        "another column than the one of a file with bars",
+        "bad.csv",
+        "anchor|positive\nthe cat|a cat\n",
+        "bad.csv: fields look separated by '|'",
+        more="columns: {anchor: anchor}",
     ),
     a_set(
         "a broken JSON line",

@@ -17,6 +17,7 @@ from sbert_train.data.policy import Policy
 from sbert_train.data.readers import RowSource
 from sbert_train.data.roles import ColumnsOfRole, require_columns, resolve_roles
 from sbert_train.data.sieve import RowAccount, Selection, Sieve
+from sbert_train.data.values import as_list
 from sbert_train.errors import DataError
 from sbert_train.paths import path_problem
 
@@ -162,6 +163,12 @@ def role_tables(sources: Iterable[OpenSource], sieve: Sieve, selection: Selectio
 
 def roles_of(source: RowSource, selection: Selection, first: FirstRoles | None) -> dict[str, tuple[str, ...]]:
     """Role -> columns of a source; raises ColumnsError where they are not what the set asks for."""
+    named = {*chain.from_iterable(map(as_list, selection.columns.values())), *selection.where}
+    if source.doubt and source.columns[0] not in named:
+        raise ColumnsError(
+            source.name,
+            f"{source.doubt}; if {source.columns[0]!r} is one column indeed, map it under `columns`",
+        )
     # A column `label` of texts that `where` chooses from is no class, unless the classes are named.
     where = {c: v for c, v in selection.where.items() if not (selection.labels and c == "label")}
     try:

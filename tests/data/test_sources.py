@@ -339,6 +339,14 @@ def test_a_mistyped_key_of_a_json_line_shows_in_the_account(load: Load, tmp_path
     assert describe("rows", account) == "rows: 3 rows read, 2 kept (1 dropped: empty positive)"
 
 
+@pytest.mark.parametrize("header", ["first; second", "a|b", "one\ttwo"])
+def test_the_name_of_a_single_column_may_hold_what_separates_fields_elsewhere(
+    load: Load, tmp_path: Path, header: str
+) -> None:
+    (tmp_path / "rows.csv").write_text(f"{header}\nthe cat\n")
+    assert load("rows.csv", columns={"anchor": header}).rows.to_dict() == {"anchor": ["the cat"]}
+
+
 def test_of_several_files_it_is_told_what_is_wrong_with_each(load: Load, tmp_path: Path) -> None:
     contents = {
         "b1.jsonl": '{"anchor": "a", "score": 1}\n{"anchor": \n',
