@@ -160,6 +160,13 @@ def separated_records(path: Path, delimiter: str) -> Iterator[tuple[int, list[st
             try:
                 record = next(records, None)
             except csv.Error as problem:
+                if str(problem).startswith(
+                    "new-line character"
+                ):  # the rest is advice for who calls the csv module
+                    raise DataError(
+                        f"{path}, line {line}: line ends are CR alone; save the file with LF (or CRLF) line ends; "
+                        "a text that holds a CR must stand in double quotes"
+                    ) from problem
                 raise DataError(
                     f"{path}, line {line}: the row that starts here is broken ({problem}); "
                     'a double quote inside a quoted text is written ""'
