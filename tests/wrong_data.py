@@ -277,6 +277,14 @@ COLUMNS = [
         "columns found: 'question', 'answer'",
     ),
     a_set(
+        "the name of a role with a space before it", "bad.csv", "anchor, positive\na,b\n",
+        "bad.csv: the name of a role has white space around it; did you mean `columns: {positive: \" positive\"}`?",
+    ),
+    a_set(
+        "names of roles in capitals", "bad.csv", "Anchor,POSITIVE\na,b\n",
+        "bad.csv: no column bears a role's name; did you mean `columns: {anchor: \"Anchor\", positive: \"POSITIVE\"}`?",
+    ),
+    a_set(
         "a mapped column that is not there", "bad.csv", "question,positive\na,b\n",
         "columns: anchor: there is no column 'questoin' (did you mean 'question'?); columns found: ",
         more="columns: {anchor: questoin}",
