@@ -372,6 +372,11 @@ SCORES = [
            "data set bad: its scores reach from 3 to 5, but objective cosine_regression takes -1 to 1; set score_range",
            more=""),
     scores("the same score in all rows", "the dog,a dog,5\n", "expected different scores, found 1 in all 2 rows"),
+    Wrong("the same score in all rows of an eval set",
+          ("eval set 'bad': expected at least two different scores, found 3 rows with score 0.2 (as `score_range` maps "
+           "it to 0..1, if it is set); check `where`",),
+          {"bad.csv": "sentence1,sentence2,score\na,b,1\nc,d,1\ne,f,1\n"},
+          run_with(data="{train: [{source: pairs.csv}], eval: [{source: bad.csv, task: sts, score_range: [0, 5]}]}")),
     a_set("true as a score", "bad.jsonl", '{"sentence1": "a", "sentence2": "b", "score": true}\n',
           "bad.jsonl, line 1: score needs a finite number, column 'score' has True", objective="cosent"),
     a_set("null as a score", "bad.jsonl", '{"sentence1": "a", "sentence2": "b", "score": null}\n',
