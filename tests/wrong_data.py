@@ -27,7 +27,7 @@ FILES = [
     a_set("a file of a byte-order mark", "bad.csv", b"\xef\xbb\xbf", "bad.csv is empty"),
     a_set("a file of blank lines", "bad.csv", "\n\n\n", "bad.csv is empty; expected a header line"),
     a_set(
-        "a header without rows", "bad.csv", "anchor,positive\n", "'bad'", "has columns, but not a single row"
+        "a header without rows", "bad.csv", "anchor,positive\n", "bad.csv has columns, but not a single row"
     ),
     a_set(
         "a short row",

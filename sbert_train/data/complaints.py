@@ -48,12 +48,13 @@ def of_many_files(errors: Sequence[DataError]) -> DataErrors:
         if len(lines) >= MOST_LINES:
             left += 1 + len(others)
             continue
-        likewise = f" (the same in {_more_files(len(others))})" if others else ""
+        likewise = f" (the same in {more_files(len(others))})" if others else ""
         lines.extend(line + likewise for line in lines_of(first))
     if left:
-        lines.append(f"something is wrong with {_more_files(left)}")
+        lines.append(f"something is wrong with {more_files(left)}")
     return DataErrors(lines)
 
 
-def _more_files(count: int) -> str:
+def more_files(count: int) -> str:
+    """`1 more file`, `2 more files`."""
     return f"{count:,} more file{'' if count == 1 else 's'}"

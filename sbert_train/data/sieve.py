@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from sbert_train.data.complaints import DataErrors
+from sbert_train.data.complaints import DataErrors, more_files
 from sbert_train.data.hints import shown
 from sbert_train.data.policy import DROP, KEEP, REFUSE, Policy, Problem, Problems
 from sbert_train.data.readers import Chunk
@@ -154,12 +154,14 @@ class Sieve:
             chosen["score"] = [score for (score,) in chosen["score"]]
         return pa.table({role: pa.array(chosen[role], types[role]) for role in roles})
 
-    def require_rows(self) -> None:
-        """Raise a DataError that says where the rows went when none is left after the last chunk."""
+    def require_rows(self, sources: Sequence[str]) -> None:
+        """Raise a DataError that says where the rows of these sources went when none is left after the last chunk."""
         if self._kept:
             return
         if not self._read:
-            raise DataError("the source has columns, but not a single row")
+            first, *others = sources
+            have = f"{first} and {more_files(len(others))} have" if others else f"{first} has"
+            raise DataError(f"{have} columns, but not a single row")
         found = "; ".join(
             f"where: {column} must be {shown(wanted)} and was {', '.join(map(shown, self._refused[column]))}"
             for column, wanted in self._selection.where.items()

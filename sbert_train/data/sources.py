@@ -132,20 +132,21 @@ def write_rows(sources: Iterable[OpenSource], selection: Selection, path: Path) 
         with pa.OSFile(str(path), "wb") as out, pa.ipc.new_stream(out, first.schema) as stream:
             for table in chain([first], tables):
                 stream.write_table(table)
-    sieve.require_rows()
     return sieve.account
 
 
 def role_tables(sources: Iterable[OpenSource], sieve: Sieve, selection: Selection) -> Iterator[pa.Table]:
-    """Tables with the same roles from every source.
+    """Tables with the same roles from every source; a DataError behind the last one where they hold no row.
 
     Once something is wrong with one, the others are looked at only for what is wrong with them.
     """
     first: FirstRoles | None = None
+    names: list[str] = []
     errors: list[DataError] = []
     for open_source in sources:
         try:
             source = open_source()
+            names.append(source.name)
             roles = roles_of(source, selection, first)
             first = first or (source.name, list(roles))
             wanted = dict.fromkeys([*chain.from_iterable(roles.values()), *selection.where])
@@ -159,6 +160,7 @@ def role_tables(sources: Iterable[OpenSource], sieve: Sieve, selection: Selectio
                 break  # how many rows of the others belong to the set depends on this one
     if errors:
         raise of_many_files(errors) from errors[0]
+    sieve.require_rows(names)
 
 
 def roles_of(source: RowSource, selection: Selection, first: FirstRoles | None) -> dict[str, tuple[str, ...]]:

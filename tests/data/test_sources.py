@@ -223,6 +223,7 @@ FILES = {
     "pairs.csv": "anchor,positive,score,lang\na,b,1,en\nc,d,9,de\n",
     "other.csv": "anchor,score\nx,1\n",
     "header.csv": "anchor,positive\n",
+    "header2.csv": "anchor,positive\n",
     "blank.csv": "anchor,positive\n ,b\n",
     "pairs.jsonl": '{"anchor": "a"}\n',
     "notes.txt": "",
@@ -236,7 +237,7 @@ FILES = {
         (
             "zzz.csv",
             {},
-            "no such file: zzz.csv; data files in {folder}: 'blank.csv', 'header.csv', 'other.csv', ",
+            "no such file: zzz.csv; data files in {folder}: 'blank.csv', 'header.csv', 'header2.csv', ",
         ),
         ("nowhere/at/all.csv", {}, "no such file: nowhere/at/all.csv (the folder nowhere does not exist)"),
         ("x*.csv", {}, "no file matches x*.csv; data files in {folder}: "),
@@ -312,7 +313,8 @@ FILES = {
             {},
             "pairs.csv: its columns are for the roles 'anchor', 'positive', 'score', those of other.csv for",
         ),
-        ("header.csv", {}, "the source has columns, but not a single row"),
+        ("header.csv", {}, "'pairs': header.csv has columns, but not a single row"),
+        ("header*.csv", {}, "'pairs': header.csv and 1 more file have columns, but not a single row"),
         ("blank.csv", {}, "no row is left: 1 row read, 0 kept (1 dropped: empty anchor)"),
     ],
 )
