@@ -23,7 +23,7 @@ def damaged(content: bytes) -> bytes:
 LINE = b'{"anchor": "the cat", "positive": "a cat"}\n'
 
 FILES = [
-    a_set("an empty file", "bad.csv", "", "data set 'bad': bad.csv is empty; expected rows of data"),
+    a_set("an empty file", "bad.csv", "", "data set bad: bad.csv is empty; expected rows of data"),
     a_set("a file of a byte-order mark", "bad.csv", b"\xef\xbb\xbf", "bad.csv is empty"),
     a_set("a file of blank lines", "bad.csv", "\n\n\n", "bad.csv is empty; expected a header line"),
     a_set(
@@ -85,7 +85,7 @@ FILES = [
         "commas in a TSV",
         "bad.tsv",
         "anchor,positive\nthe cat,a cat\n",
-        "data set 'bad': bad.tsv: fields look separated by commas, but .csv files have commas and .tsv files tabs; "
+        "data set bad: bad.tsv: fields look separated by commas, but .csv files have commas and .tsv files tabs; "
         "name this one .csv; if 'anchor,positive' is one column indeed, map it under `columns`",
     ),
     a_set(
@@ -325,9 +325,9 @@ COLUMNS = [
         "bad.csv: labels: there is no column for the role label; map one or leave labels out", more="labels: [a, b]",
     ),
     block("a file that is not there", "data", "{train: [{source: pears.csv}]}",
-          "data set 'pears': no such file: pears.csv (did you mean 'pairs.csv'?)"),
+          "data set pears: no such file: pears.csv (did you mean 'pairs.csv'?)"),
     block("a glob that matches nothing", "data", "{train: [{source: 'x*.csv', name: x}]}",
-          "data set 'x': no file matches x*.csv; data files in "),
+          "data set x: no file matches x*.csv; data files in "),
     block("a folder as source", "data", "{train: [{source: ./model}]}", "is a folder; name its files, such as"),
     block("an address as source", "data", "{train: [{source: 'https://host/pairs.csv'}]}",
           "is an address; download it and give the path"),
@@ -343,9 +343,9 @@ COLUMNS = [
           {"b1.csv": "anchor,positive\na,b\n", "b2.csv": "anchor\na\n"},
           run_with(data="{train: [{source: 'b?.csv', name: b}]}")),
     Wrong("several files of one set, each with something wrong",
-          ("sbert-train: data set 'b': b1.csv, line 3: expected 2 fields as in the header, found 1",
-           "\ndata set 'b': b2.csv, line 2: byte 0xf6 is not UTF-8",
-           "\ndata set 'b': b4.csv: its columns are for the roles 'anchor', those of b1.csv for 'anchor', 'positive'"),
+          ("sbert-train: data set b: b1.csv, line 3: expected 2 fields as in the header, found 1",
+           "\ndata set b: b2.csv, line 2: byte 0xf6 is not UTF-8",
+           "\ndata set b: b4.csv: its columns are for the roles 'anchor', those of b1.csv for 'anchor', 'positive'"),
           {"b1.csv": "anchor,positive\na,b\nc\n", "b2.csv": b"anchor,positive\nzw\xf6lf,b\n",
            "b3.csv": "anchor,positive\na,b\n", "b4.csv": "anchor\na\n"},
           run_with(data="{train: [{source: 'b?.csv', name: b}]}"), lines=3),
@@ -365,8 +365,8 @@ SCORES = [
            "bad.csv, line 3: score '5.01' is outside score_range [0, 5] (widen it, if the score is right); correct the "
            "row, or set policy.score_out_of_range of this set to drop or keep (2 of the first 3 rows have this)"),
     scores("a score that is no number and one out of its range", "the dog,a dog,x\nthe man,a man,99\n",
-           "sbert-train: data set 'bad': bad.csv, line 3: score needs a finite number, column 'score' has 'x'",
-           "\ndata set 'bad': bad.csv, line 4: score '99' is outside score_range [0, 5]", lines=2),
+           "sbert-train: data set bad: bad.csv, line 3: score needs a finite number, column 'score' has 'x'",
+           "\ndata set bad: bad.csv, line 4: score '99' is outside score_range [0, 5]", lines=2),
     scores("a score below its range", "the dog,a dog,-1\n", "line 3: score '-1' is outside score_range [0, 5]"),
     scores("scores that no cosine can be", "the dog,a dog,3\n",
            "data set bad: its scores reach from 3 to 5, but objective cosine_regression takes -1 to 1; set score_range",

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from sbert_train.data.cache import cached_rows
 from sbert_train.data.complaints import ColumnsError, lines_of, of_many_files
-from sbert_train.data.hints import listed
+from sbert_train.data.hints import listed, printable
 from sbert_train.data.locate import DEFAULT_SPLIT, find
 from sbert_train.data.policy import Policy
 from sbert_train.data.readers import RowSource
@@ -90,7 +90,9 @@ def load_set(
             lambda path: write_rows(origin.sources, selection, path),
         )
     except DataError as error:
-        raise DataError("\n".join(f"data set {name!r}: {line}" for line in lines_of(error))) from error
+        raise DataError(
+            "\n".join(f"data set {printable(name)}: {line}" for line in lines_of(error))
+        ) from error
     return LoadedSet(name, rows, account)
 
 

@@ -110,7 +110,7 @@ def test_a_file_gives_a_set_as_it_must_be_or_lines_that_name_it(suffix: str) -> 
                 event("refused")
                 outcomes["refused"] += 1
                 for line in str(problem).split("\n"):
-                    assert line.startswith("data set 'rows': "), line
+                    assert line.startswith("data set rows: "), line
                     assert line.isprintable(), line
                 return
             outcomes["set"] += 1

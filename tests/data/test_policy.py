@@ -130,13 +130,13 @@ def test_a_set_is_loaded_by_its_policy_and_cached_for_it(tmp_path: Path) -> None
         "empty anchor": 1,
         "score out of range": 1,
     }
-    with pytest.raises(DataError, match=r"data set 'pairs': .*pairs\.csv, line 4: score '9' is outside"):
+    with pytest.raises(DataError, match=r"data set pairs: .*pairs\.csv, line 4: score '9' is outside"):
         load()
 
 
 @pytest.mark.parametrize("policy", [{"wrong_score": "keep"}, {"empty_text": "clip"}, {"empty": "drop"}])
 def test_a_policy_that_there_is_not_is_refused(tmp_path: Path, policy: dict[str, str]) -> None:
-    with pytest.raises(DataError, match=r"^data set 'pairs': policy: "):
+    with pytest.raises(DataError, match=r"^data set pairs: policy: "):
         load_set("pairs", str(tmp_path / "pairs.csv"), policy=policy)
 
 

@@ -313,8 +313,8 @@ FILES = {
             {},
             "pairs.csv: its columns are for the roles 'anchor', 'positive', 'score', those of other.csv for",
         ),
-        ("header.csv", {}, "'pairs': header.csv has columns, but not a single row"),
-        ("header*.csv", {}, "'pairs': header.csv and 1 more file have columns, but not a single row"),
+        ("header.csv", {}, "data set pairs: header.csv has columns, but not a single row"),
+        ("header*.csv", {}, "data set pairs: header.csv and 1 more file have columns, but not a single row"),
         ("blank.csv", {}, "no row is left: 1 row read, 0 kept (1 dropped: empty anchor)"),
     ],
 )
@@ -327,7 +327,7 @@ def test_what_cannot_be_loaded_is_one_line_that_names_the_set(
     with pytest.raises(DataError) as raised:
         load(source, **options)
     message = str(raised.value)
-    assert message.startswith("data set 'pairs': ")
+    assert message.startswith("data set pairs: ")
     assert words.format(folder=tmp_path) in message
     assert "\n" not in message
 
@@ -380,7 +380,7 @@ def test_of_several_files_it_is_told_what_is_wrong_with_each(load: Load, tmp_pat
     told = complaints()
     assert len(told) == len(expected)
     for line, words in zip(told, expected, strict=True):
-        assert line.startswith(f"data set 'pairs': {words}")
+        assert line.startswith(f"data set pairs: {words}")
     assert len(complaints(limit=2)) == 1, "how many rows of the next files are looked at depends on the first"
 
 
@@ -392,9 +392,15 @@ def test_of_many_wrong_files_the_first_are_told_and_how_many_more_there_are(
     with pytest.raises(DataError) as raised:
         load("b*.csv")
     *told, last = str(raised.value).split("\n")
-    starts = [f"data set 'pairs': b{number}.csv, line 2: expected 1 fields as in" for number in range(10, 20)]
+    starts = [f"data set pairs: b{number}.csv, line 2: expected 1 fields as in" for number in range(10, 20)]
     assert all(line.startswith(start) for line, start in zip(told, starts, strict=True))
-    assert last == "data set 'pairs': something is wrong with 15 more files"
+    assert last == "data set pairs: something is wrong with 15 more files"
+
+
+def test_the_name_of_a_set_adds_no_line_to_a_message(tmp_path: Path) -> None:
+    with pytest.raises(DataError) as raised:
+        load_set("a\nb", str(tmp_path / "none.csv"))
+    assert str(raised.value).startswith("data set a\\nb: no such file: ")
 
 
 @pytest.mark.realdata
