@@ -100,7 +100,9 @@ def test_eval_tells_which_rows_are_left_out_and_leaves_out_a_role(tiny_model: Pa
     ]
     file.write_text("\n".join(["sentence1,sentence2,score,label", *rows]) + "\n")
     output = run("eval", tiny_model, "--data", file, "--column", "label=null")
-    assert "pairs: 4 rows read, 3 kept (1 dropped: empty text)\n" in output and "pairs, 3 pairs" in output
+    assert (
+        "pairs: 4 rows read, 3 kept (1 dropped: empty sentence1)\n" in output and "pairs, 3 pairs" in output
+    )
     file.write_text(file.read_text().replace(",the man,2,people\n", ""))
     assert "rows read" not in run("eval", tiny_model, "--data", file, "--column", "label=null")
 

@@ -23,11 +23,11 @@ def damaged(content: bytes) -> bytes:
 LINE = b'{"anchor": "the cat", "positive": "a cat"}\n'
 
 FILES = [
-    a_set("an empty file", "bad.csv", "", "data set 'bad': bad.csv is empty; expected rows of data"),
+    a_set("an empty file", "bad.csv", "", "data set bad: bad.csv is empty; expected rows of data"),
     a_set("a file of a byte-order mark", "bad.csv", b"\xef\xbb\xbf", "bad.csv is empty"),
     a_set("a file of blank lines", "bad.csv", "\n\n\n", "bad.csv is empty; expected a header line"),
     a_set(
-        "a header without rows", "bad.csv", "anchor,positive\n", "'bad'", "has columns, but not a single row"
+        "a header without rows", "bad.csv", "anchor,positive\n", "bad.csv has columns, but not a single row"
     ),
     a_set(
         "a short row",
@@ -85,8 +85,34 @@ FILES = [
         "commas in a TSV",
         "bad.tsv",
         "anchor,positive\nthe cat,a cat\n",
-        "no column bears a role's name",
-        "columns found: 'anchor,positive'",
+        "data set bad: bad.tsv: fields look separated by commas, but .csv files have commas and .tsv files tabs; "
+        "name this one .csv; if 'anchor,positive' is one column indeed, map it under `columns`",
+    ),
+    a_set(
+        "tabs in a CSV",
+        "bad.csv",
+        "anchor\tpositive\nthe cat, sat\ta cat\n",
+        "bad.csv: fields look separated by tabs",
+        "; name this one .tsv; if 'anchor\\tpositive' is one",
+    ),
+    a_set(
+        "semicolons in a CSV",
+        "bad.csv",
+        "anchor;positive\nthe cat, that sat;a cat\n",
+        "bad.csv: fields look separated by ';', but .csv files have commas and .tsv files tabs; save this one so; if",
+    ),
+    a_set(
+        "semicolons between texts in quotes",
+        "bad.csv",
+        '"anchor";"positive"\n"the cat";"a cat"\n',
+        "bad.csv: fields look separated by ';', but .csv files have commas and .tsv files tabs; save this one so\n",
+    ),
+    a_set(
+        "another column than the one of a file with bars",
+        "bad.csv",
+        "anchor|positive\nthe cat|a cat\n",
+        "bad.csv: fields look separated by '|'",
+        more="columns: {anchor: anchor}",
     ),
     a_set(
         "a broken JSON line",
@@ -214,7 +240,7 @@ TEXTS = [
         "nothing but empty texts",
         "bad.csv",
         "anchor,positive\n,a\n  ,b\n",
-        "no row is left: 2 rows read, 0 kept (2 dropped: empty text)",
+        "no row is left: 2 rows read, 0 kept (2 dropped: empty anchor)",
     ),
     a_set(
         "an empty text where the policy is to refuse",
@@ -251,6 +277,14 @@ COLUMNS = [
         "columns found: 'question', 'answer'",
     ),
     a_set(
+        "the name of a role with a space before it", "bad.csv", "anchor, positive\na,b\n",
+        "bad.csv: the name of a role has white space around it; did you mean `columns: {positive: \" positive\"}`?",
+    ),
+    a_set(
+        "names of roles in capitals", "bad.csv", "Anchor,POSITIVE\na,b\n",
+        "bad.csv: no column bears a role's name; did you mean `columns: {anchor: \"Anchor\", positive: \"POSITIVE\"}`?",
+    ),
+    a_set(
         "a mapped column that is not there", "bad.csv", "question,positive\na,b\n",
         "columns: anchor: there is no column 'questoin' (did you mean 'question'?); columns found: ",
         more="columns: {anchor: questoin}",
@@ -283,16 +317,17 @@ COLUMNS = [
     ),
     a_set(
         "a score range without scores", "bad.csv", "anchor,positive\na,b\n",
-        "score_range: bad.csv has no column for the role score; map one or leave it out", more="score_range: [0, 5]",
+        "bad.csv: score_range: there is no column for the role score; map one or leave score_range out",
+        more="score_range: [0, 5]",
     ),
     a_set(
         "names of labels without labels", "bad.csv", "anchor,positive\na,b\n",
-        "labels: bad.csv has no column for the role label; map one or leave it out", more="labels: [a, b]",
+        "bad.csv: labels: there is no column for the role label; map one or leave labels out", more="labels: [a, b]",
     ),
     block("a file that is not there", "data", "{train: [{source: pears.csv}]}",
-          "data set 'pears': no such file: pears.csv (did you mean 'pairs.csv'?)"),
+          "data set pears: no such file: pears.csv (did you mean 'pairs.csv'?)"),
     block("a glob that matches nothing", "data", "{train: [{source: 'x*.csv', name: x}]}",
-          "data set 'x': no file matches x*.csv; data files in "),
+          "data set x: no file matches x*.csv; data files in "),
     block("a folder as source", "data", "{train: [{source: ./model}]}", "is a folder; name its files, such as"),
     block("an address as source", "data", "{train: [{source: 'https://host/pairs.csv'}]}",
           "is an address; download it and give the path"),
@@ -304,9 +339,16 @@ COLUMNS = [
           {"a.csv": "anchor,positive\na,b\n", "a.jsonl": LINE},
           run_with(data="{train: [{source: a.*, name: a}]}")),
     Wrong("files of one set with different roles",
-          ("b2.csv has columns for the roles 'anchor', b1.csv for 'anchor', 'positive'",),
+          ("b2.csv: its columns are for the roles 'anchor', those of b1.csv for 'anchor', 'positive'; the files",),
           {"b1.csv": "anchor,positive\na,b\n", "b2.csv": "anchor\na\n"},
           run_with(data="{train: [{source: 'b?.csv', name: b}]}")),
+    Wrong("several files of one set, each with something wrong",
+          ("sbert-train: data set b: b1.csv, line 3: expected 2 fields as in the header, found 1",
+           "\ndata set b: b2.csv, line 2: byte 0xf6 is not UTF-8",
+           "\ndata set b: b4.csv: its columns are for the roles 'anchor', those of b1.csv for 'anchor', 'positive'"),
+          {"b1.csv": "anchor,positive\na,b\nc\n", "b2.csv": b"anchor,positive\nzw\xf6lf,b\n",
+           "b3.csv": "anchor,positive\na,b\n", "b4.csv": "anchor\na\n"},
+          run_with(data="{train: [{source: 'b?.csv', name: b}]}"), lines=3),
 ]  # fmt: skip
 
 SCORES = [
@@ -322,11 +364,19 @@ SCORES = [
     scores("a score above its range", "the dog,a dog,5.01\nthe man,a man,9\n",
            "bad.csv, line 3: score '5.01' is outside score_range [0, 5] (widen it, if the score is right); correct the "
            "row, or set policy.score_out_of_range of this set to drop or keep (2 of the first 3 rows have this)"),
+    scores("a score that is no number and one out of its range", "the dog,a dog,x\nthe man,a man,99\n",
+           "sbert-train: data set bad: bad.csv, line 3: score needs a finite number, column 'score' has 'x'",
+           "\ndata set bad: bad.csv, line 4: score '99' is outside score_range [0, 5]", lines=2),
     scores("a score below its range", "the dog,a dog,-1\n", "line 3: score '-1' is outside score_range [0, 5]"),
     scores("scores that no cosine can be", "the dog,a dog,3\n",
            "data set bad: its scores reach from 3 to 5, but objective cosine_regression takes -1 to 1; set score_range",
            more=""),
     scores("the same score in all rows", "the dog,a dog,5\n", "expected different scores, found 1 in all 2 rows"),
+    Wrong("the same score in all rows of an eval set",
+          ("eval set 'bad': expected at least two different scores, found 3 rows with score 0.2 (as `score_range` maps "
+           "it to 0..1, if it is set); check `where`",),
+          {"bad.csv": "sentence1,sentence2,score\na,b,1\nc,d,1\ne,f,1\n"},
+          run_with(data="{train: [{source: pairs.csv}], eval: [{source: bad.csv, task: sts, score_range: [0, 5]}]}")),
     a_set("true as a score", "bad.jsonl", '{"sentence1": "a", "sentence2": "b", "score": true}\n',
           "bad.jsonl, line 1: score needs a finite number, column 'score' has True", objective="cosent"),
     a_set("null as a score", "bad.jsonl", '{"sentence1": "a", "sentence2": "b", "score": null}\n',

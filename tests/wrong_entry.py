@@ -68,17 +68,18 @@ def a_set(
     *words: str,
     more: str = "",
     objective: str = "in_batch_negatives",
+    lines: int = 1,
 ) -> Wrong:
     """A run that trains on a file."""
     train = f"{{source: {file}{', ' + more if more else ''}}}"
     config = run_with(data=f"{{train: [{train}]}}", objective=f"{{name: {objective}}}")
-    return Wrong(name, words, {file: content}, config)
+    return Wrong(name, words, {file: content}, config, lines=lines)
 
 
-def scores(name: str, rows: str, *words: str, more: str = "score_range: [0, 5]") -> Wrong:
+def scores(name: str, rows: str, *words: str, more: str = "score_range: [0, 5]", lines: int = 1) -> Wrong:
     """A run that trains on scored pairs."""
     content = "sentence1,sentence2,score\nthe cat,a cat,5\n" + rows
-    return a_set(name, "bad.csv", content, *words, more=more, objective="cosine_regression")
+    return a_set(name, "bad.csv", content, *words, more=more, objective="cosine_regression", lines=lines)
 
 
 def labels(name: str, rows: str, *words: str, more: str = "") -> Wrong:

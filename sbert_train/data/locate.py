@@ -2,8 +2,9 @@
 
 import glob
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -53,11 +54,11 @@ class Origin:
 
     Attributes:
         identity: what tells this content from any other, as JSON can hold it.
-        open: gives the row sources, one per file.
+        sources: each opens the rows of a file.
     """
 
     identity: Any
-    open: Callable[[], Iterable[RowSource]]
+    sources: Sequence[Callable[[], RowSource]]
 
 
 def classify(source: str) -> Builtin | Files | HubId:
@@ -93,7 +94,7 @@ def find(source: str, subset: str | None, split: str, cache_dir: Path | None) ->
     if isinstance(kind, HubId):
         rows = load_from_hub(kind.repo, subset, split, cache_dir)
         # The fingerprint that `datasets` gives: made of the repository, its commit, the subset and the split.
-        return Origin(rows._fingerprint, lambda: [read_dataset(rows, f"{kind.repo} ({split})")])
+        return Origin(rows._fingerprint, [partial(read_dataset, rows, f"{kind.repo} ({split})")])
     if subset is not None:
         raise DataError(
             f"subset: only Hub data sets have subsets, and {source} is none; leave `subset` out, or set it to null"
@@ -111,7 +112,7 @@ def find(source: str, subset: str | None, split: str, cache_dir: Path | None) ->
 def of_files(paths: Sequence[Path]) -> Origin:
     """The rows of files one after the other, identified by their formats and contents."""
     identity = [[path.suffix.lower(), file_digest(path)] for path in paths]
-    return Origin(identity, lambda: map(read_file, paths))
+    return Origin(identity, [partial(read_file, path) for path in paths])
 
 
 def builtin_file(name: str, split: str) -> Path:

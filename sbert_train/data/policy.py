@@ -56,16 +56,18 @@ class Problem:
         kind: a key of CHOICES.
         words: what was expected and what was found, without the place.
         can_be_kept: false where the row lacks what a kept one needs, such as any negative at all.
+        role: whose text is empty, since a mistyped key of a JSON row looks like that; None for other kinds.
     """
 
     kind: str
     words: str
     can_be_kept: bool = True
+    role: str | None = None
 
     @property
     def reason(self) -> str:
-        """What the account of the rows calls it."""
-        return self.kind.replace("_", " ")
+        """What the account of the rows calls it, such as `wrong score` or `empty positive`."""
+        return self.kind.replace("_", " ") if self.role is None else f"empty {self.role}"
 
     @property
     def ways_out(self) -> str:
@@ -78,6 +80,11 @@ Problems = dict[int, list[Problem]]
 """Row of a chunk -> what is wrong with it, what weighs most first."""
 
 
-def note(problems: Problems, row: int, kind: str, words: str, can_be_kept: bool = True) -> None:
+def note(problems: Problems, row: int, kind: str, words: str) -> None:
     """Add a problem of a row."""
-    problems.setdefault(row, []).append(Problem(kind, words, can_be_kept))
+    problems.setdefault(row, []).append(Problem(kind, words))
+
+
+def note_empty(problems: Problems, row: int, role: str, words: str, can_be_kept: bool = True) -> None:
+    """Add that a row has no text in a role."""
+    problems.setdefault(row, []).append(Problem("empty_text", words, can_be_kept, role))

@@ -7,6 +7,7 @@ Text formats are read with the standard library and not with pandas or Arrow, wh
 import csv
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import compress, islice
@@ -22,6 +23,7 @@ from sbert_train.errors import DataError
 
 CHUNK_ROWS = 10_000
 LONGEST_FIELD = 2**31 - 1  # characters; the csv module's own limit, 131,072, refuses long documents
+DELIMITERS = {",": "commas", "\t": "tabs", ";": "';'", "|": "'|'"}
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 T = TypeVar("T")
@@ -73,12 +75,14 @@ class RowSource:
         columns: every column that the rows have.
         chunks: reads the wanted columns; each call starts from the first row.
         class_names: column -> names of its classes, where the source stores classes as numbers and knows their names.
+        doubt: why its only column may be several that were not told apart, and what to do then; or nothing.
     """
 
     name: str
     columns: tuple[str, ...]
     chunks: Callable[[Sequence[str]], Iterator[Chunk]]
     class_names: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    doubt: str = ""
 
 
 def read_file(path: Path) -> RowSource:
@@ -102,11 +106,32 @@ def read_file(path: Path) -> RowSource:
 
 def read_separated(path: Path, *, delimiter: str) -> RowSource:
     """CSV or TSV with a header line. Every value is a text; quotes as RFC 4180 has them."""
-    header_line, header = next(separated_records(path, delimiter), (1, []))
+    try:
+        header_line, header = next(separated_records(path, delimiter), (1, []))
+    except DataError as problem:  # as it is where texts in quotes have another delimiter between them
+        if doubt := other_delimiter(path, delimiter):
+            raise DataError(f"{path}: {doubt}") from problem
+        raise
     if not header:
         raise DataError(f"{path} is empty; expected a header line with the names of the columns")
     refuse_repeated(header, f"{path}, line {header_line}")
-    return RowSource(str(path), tuple(header), partial(separated_chunks, path, delimiter, header))
+    doubt = other_delimiter(path, delimiter) if len(header) == 1 else ""
+    chunks = partial(separated_chunks, path, delimiter, header)
+    return RowSource(str(path), tuple(header), chunks, doubt=doubt)
+
+
+def other_delimiter(path: Path, delimiter: str) -> str:
+    """What to do where the header has several fields by a delimiter that the suffix does not promise; or nothing."""
+    fields: dict[str, int] = {}
+    for other in DELIMITERS:
+        with suppress(DataError):
+            fields[other] = len(next(separated_records(path, other), (1, []))[1])
+    found = max(fields, key=lambda other: fields[other], default=delimiter)
+    if found == delimiter or fields[found] < 2:
+        return ""
+    suffix = {",": ".csv", "\t": ".tsv"}.get(found)
+    remedy = f"name this one {suffix}" if suffix else "save this one so"
+    return f"fields look separated by {DELIMITERS[found]}, but .csv files have commas and .tsv files tabs; {remedy}"
 
 
 def separated_chunks(path: Path, delimiter: str, header: list[str], wanted: Sequence[str]) -> Iterator[Chunk]:
@@ -135,6 +160,13 @@ def separated_records(path: Path, delimiter: str) -> Iterator[tuple[int, list[st
             try:
                 record = next(records, None)
             except csv.Error as problem:
+                if str(problem).startswith(
+                    "new-line character"
+                ):  # the rest is advice for who calls the csv module
+                    raise DataError(
+                        f"{path}, line {line}: line ends are CR alone; save the file with LF (or CRLF) line ends; "
+                        "a text that holds a CR must stand in double quotes"
+                    ) from problem
                 raise DataError(
                     f"{path}, line {line}: the row that starts here is broken ({problem}); "
                     'a double quote inside a quoted text is written ""'

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sbert_train.data.hints import listed, shown
-from sbert_train.data.policy import Problems, note
+from sbert_train.data.policy import Problems, note, note_empty
 from sbert_train.data.readers import Chunk
 from sbert_train.data.values import as_number, as_truth
 
@@ -23,7 +23,7 @@ def text_values(chunk: Chunk, columns: Sequence[str], role: str, problems: Probl
         if value is not None and not isinstance(value, str):
             note(problems, row, "wrong_text", unfit(role, "a text", column, value))
         elif is_empty(text):
-            note(problems, row, "empty_text", f"{role} needs a text, column {column!r} has {shown(value)}")
+            note_empty(problems, row, role, unfit(role, "a text", column, value))
         texts.append(text)
     return texts
 
@@ -38,7 +38,7 @@ def negative_values(chunk: Chunk, columns: Sequence[str], role: str, problems: P
                 note(problems, row, "wrong_text", unfit(role, "a text or a list of texts", column, value))
             elif not texts or any(is_empty(text) for text in texts):
                 words = unfit(role, "a text or a list of texts", column, value)
-                note(problems, row, "empty_text", words, can_be_kept=bool(texts))
+                note_empty(problems, row, role, words, can_be_kept=bool(texts))
             lists[row].extend(text if isinstance(text, str) else "" for text in texts)
     return lists
 

@@ -1,7 +1,8 @@
 """Which column plays which role: told by the config or by a column's own name, never by its position."""
 
+import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from sbert_train.data.hints import did_you_mean, listed
 from sbert_train.data.values import as_list, as_number
@@ -33,7 +34,8 @@ def resolve_roles(
         role -> its columns, one for every role but `negative` and `score`; in the order of `ROLES`.
 
     Raises:
-        DataError: an unknown role, a mapped column that is not there, or no role at all.
+        DataError: an unknown role, a mapped column that is not there, no role at all, or the name of a role with white
+            space around it, as in `anchor, positive`: to pass over such a column would be to train without it.
     """
     for role in mapped:
         if role not in ROLES:
@@ -51,12 +53,45 @@ def resolve_roles(
             columns = columns_named_after(role, free, where)
         if columns:
             roles[role] = columns
+    free = [column for column in found if column not in taken and column not in where]
     if not roles:
+        near = near_roles(free, mapped, lambda name: name.strip().lower())
+        advice = (
+            f"did you mean {as_mapping(near)}?"
+            if near
+            else "map columns to roles, such as `columns: {anchor: …, positive: …}`;"
+        )
+        raise DataError(f"no column bears a role's name; {advice} columns found: {listed(found)}")
+    if near := near_roles(free, mapped, str.strip):
         raise DataError(
-            f"no column bears a role's name; map columns to roles, such as `columns: {{anchor: …, positive: …}}`; "
+            f"the name of a role has white space around it; did you mean {as_mapping(near)}? (null leaves a role out); "
             f"columns found: {listed(found)}"
         )
     return roles
+
+
+def near_roles(
+    found: Iterable[str], mapped: Collection[str], fold: Callable[[str], str]
+) -> dict[str, list[str]]:
+    """Role -> the columns that would play it if they were named as `fold` has it, where they do not as they are."""
+    near: dict[str, list[str]] = {}
+    for column in found:
+        role = "negative" if NUMBERED_NEGATIVE.fullmatch(fold(column)) else fold(column)
+        if role in ROLES and role not in mapped:
+            near.setdefault(role, []).append(column)
+    return {
+        role: columns if role == "negative" else columns[:1]
+        for role, columns in near.items()
+        if any(column != fold(column) for column in columns) and (role == "negative" or role not in columns)
+    }
+
+
+def as_mapping(columns: Mapping[str, Sequence[str]]) -> str:
+    """What to write in the config, such as `columns: {anchor: "Anchor"}`; quoted as YAML reads any name."""
+    pairs = (
+        f"{role}: {json.dumps(names[0] if len(names) == 1 else names)}" for role, names in columns.items()
+    )
+    return f"`columns: {{{', '.join(pairs)}}}`"
 
 
 def require_columns(columns: Iterable[str], found: Sequence[str], key: str) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from sbert_train.data.complaints import DataErrors, more_files
 from sbert_train.data.hints import shown
 from sbert_train.data.policy import DROP, KEEP, REFUSE, Policy, Problem, Problems
 from sbert_train.data.readers import Chunk
@@ -62,7 +63,7 @@ class RowAccount:
         kept: rows of the set.
         filtered: left out by `where`.
         limited: left out by `limit`.
-        dropped: reason, such as `empty text` -> rows that were left out for it.
+        dropped: reason, such as `empty positive` -> rows that were left out for it.
         kept_with: reason -> rows of the set that have this problem, where the policy is to keep them.
     """
 
@@ -92,6 +93,8 @@ class Sieve:
     def __init__(self, selection: Selection) -> None:
         self._selection = selection
         self._read = self._kept = self._filtered = self._limited = 0
+        self._source: str | None = None
+        self._read_before = 0  # rows of the sources before this one
         self._counts: dict[str, int] = {}
         self._scores_are_lists: bool | None = None
         self._first_label: FirstLabel | None = None
@@ -126,8 +129,11 @@ class Sieve:
             a list of S of them where several columns, or lists, hold it; `label`: int64.
 
         Raises:
-            DataError: a value that its role cannot take, with its place, unless the policy is to drop or keep its row.
+            DataError: values that their roles cannot take, the first one of each kind with its place, unless the policy
+                is to drop or keep its row.
         """
+        if chunk.source != self._source:
+            self._source, self._read_before = chunk.source, self._read
         self._read += len(chunk)
         if self._scores_are_lists is None and "score" in roles:
             columns = [chunk.columns[column] for column in roles["score"]]
@@ -148,12 +154,14 @@ class Sieve:
             chosen["score"] = [score for (score,) in chosen["score"]]
         return pa.table({role: pa.array(chosen[role], types[role]) for role in roles})
 
-    def require_rows(self) -> None:
-        """Raise a DataError that says where the rows went when none is left after the last chunk."""
+    def require_rows(self, sources: Sequence[str]) -> None:
+        """Raise a DataError that says where the rows of these sources went when none is left after the last chunk."""
         if self._kept:
             return
         if not self._read:
-            raise DataError("the source has columns, but not a single row")
+            first, *others = sources
+            have = f"{first} and {more_files(len(others))} have" if others else f"{first} has"
+            raise DataError(f"{have} columns, but not a single row")
         found = "; ".join(
             f"where: {column} must be {shown(wanted)} and was {', '.join(map(shown, self._refused[column]))}"
             for column, wanted in self._selection.where.items()
@@ -201,12 +209,17 @@ class Sieve:
         return values
 
     def _usable(self, chunk: Chunk, problems: Problems) -> list[int]:
-        """The rows of the set, by the policy and the limit; of the others each is counted for one reason."""
+        """The rows of the set, by the policy and the limit; of the others each is counted for one reason.
+
+        Raises:
+            DataErrors: rows that are refused, the first one of each kind of problem.
+        """
         rows: list[int] = []
+        refusals: dict[str, str] = {}
         limit = self._selection.limit
         for row in range(len(chunk)):
             has_room = limit is None or self._kept < limit
-            kept_with = self._kept_problems(chunk, row, problems, has_room)
+            kept_with = self._kept_problems(chunk, row, problems, has_room, refusals)
             if kept_with is None:
                 continue
             if not has_room:
@@ -215,24 +228,34 @@ class Sieve:
             self._kept += 1
             self._kept_with.update(kept_with)
             rows.append(row)
+        if refusals:
+            raise DataErrors(refusals.values())
         return rows
 
-    def _kept_problems(self, chunk: Chunk, row: int, problems: Problems, has_room: bool) -> set[str] | None:
-        """With which problems a row is kept; None where it is dropped."""
+    def _kept_problems(
+        self, chunk: Chunk, row: int, problems: Problems, has_room: bool, refusals: dict[str, str]
+    ) -> set[str] | None:
+        """With which problems a row is kept; None where it is dropped.
+
+        Args:
+            refusals: kind of problem -> why the first row with it is refused; added to. Such a row counts as kept,
+                for that it will be once it is corrected.
+        """
         kept_with: set[str] = set()
         for problem in problems.get(row, ()):
             choice = self._selection.policy.of(problem.kind)
             if choice == DROP or (choice == KEEP and not problem.can_be_kept):
                 self._dropped[problem.reason] += 1
                 return None
-            if choice == REFUSE and has_room:
-                raise DataError(self._refusal(chunk, row, problem, problems))
+            if choice == REFUSE and has_room and problem.kind not in refusals:
+                refusals[problem.kind] = self._refusal(chunk, row, problem, problems)
             kept_with.add(problem.reason)
         return kept_with
 
     def _refusal(self, chunk: Chunk, row: int, problem: Problem, problems: Problems) -> str:
         same = sum(any(one.kind == problem.kind for one in several) for several in problems.values())
-        others = f" ({same:,} of the first {self._read:,} rows have this)" if same > 1 else ""
+        read = self._read - self._read_before
+        others = f" ({same:,} of the first {read:,} rows have this)" if same > 1 else ""
         return f"{chunk.place(row)}: {problem.words}; correct the row{problem.ways_out}{others}"
 
     def _check_counts(

@@ -1,6 +1,6 @@
 """From what the config says about a data set to its rows: find the source, read it, keep what the roles need."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain
 from pathlib import Path
@@ -10,14 +10,19 @@ import datasets
 import pyarrow as pa
 
 from sbert_train.data.cache import cached_rows
+from sbert_train.data.complaints import ColumnsError, lines_of, of_many_files
 from sbert_train.data.hints import listed, printable
 from sbert_train.data.locate import DEFAULT_SPLIT, find
 from sbert_train.data.policy import Policy
 from sbert_train.data.readers import RowSource
 from sbert_train.data.roles import ColumnsOfRole, require_columns, resolve_roles
 from sbert_train.data.sieve import RowAccount, Selection, Sieve
+from sbert_train.data.values import as_list
 from sbert_train.errors import DataError
 from sbert_train.paths import path_problem
+
+OpenSource = Callable[[], RowSource]
+FirstRoles = tuple[str, Sequence[str]]  # the name of the first source of a set, and its roles
 
 
 @dataclass(frozen=True)
@@ -71,7 +76,8 @@ def load_set(
         cache_dir: the folder of the cache; None for that of `datasets`.
 
     Raises:
-        DataError: one line that names the set, the place, what was expected and what was found.
+        DataError: a line for each thing that is wrong; it names the set, the place, what was expected and what was
+            found.
     """
     try:
         if problem := path_problem(source):
@@ -81,10 +87,12 @@ def load_set(
         rows, account = cached_rows(
             cache_dir,
             [origin.identity, asdict(selection)],
-            lambda path: write_rows(origin.open(), selection, path),
+            lambda path: write_rows(origin.sources, selection, path),
         )
     except DataError as error:
-        raise DataError(f"data set {name!r}: {printable(str(error))}") from error
+        raise DataError(
+            "\n".join(f"data set {printable(name)}: {line}" for line in lines_of(error))
+        ) from error
     return LoadedSet(name, rows, account)
 
 
@@ -112,11 +120,12 @@ def checked_selection(
     return Selection(dict(columns or {}), dict(where or {}), scale, limit, names, chosen)
 
 
-def write_rows(sources: Iterable[RowSource], selection: Selection, path: Path) -> RowAccount:
+def write_rows(sources: Iterable[OpenSource], selection: Selection, path: Path) -> RowAccount:
     """Write the rows of a set to an Arrow stream, a chunk at a time, and account for those of its sources.
 
     Raises:
-        DataError: a value that its role cannot take, sources that differ in their roles, or no row left.
+        DataError: values that their roles cannot take, sources that cannot be read or differ in their roles, or no row
+            left.
     """
     sieve = Sieve(selection)
     tables = role_tables(sources, sieve, selection)
@@ -125,32 +134,61 @@ def write_rows(sources: Iterable[RowSource], selection: Selection, path: Path) -
         with pa.OSFile(str(path), "wb") as out, pa.ipc.new_stream(out, first.schema) as stream:
             for table in chain([first], tables):
                 stream.write_table(table)
-    sieve.require_rows()
     return sieve.account
 
 
-def role_tables(sources: Iterable[RowSource], sieve: Sieve, selection: Selection) -> Iterator[pa.Table]:
-    """Tables with the same roles from every source."""
-    first: tuple[str, Sequence[str]] | None = None
-    for source in sources:
-        # A column `label` of texts that `where` chooses from is no class, unless the classes are named.
-        where = {c: v for c, v in selection.where.items() if not (selection.labels and c == "label")}
+def role_tables(sources: Iterable[OpenSource], sieve: Sieve, selection: Selection) -> Iterator[pa.Table]:
+    """Tables with the same roles from every source; a DataError behind the last one where they hold no row.
+
+    Once something is wrong with one, the others are looked at only for what is wrong with them.
+    """
+    first: FirstRoles | None = None
+    names: list[str] = []
+    errors: list[DataError] = []
+    for open_source in sources:
+        try:
+            source = open_source()
+            names.append(source.name)
+            roles = roles_of(source, selection, first)
+            first = first or (source.name, list(roles))
+            wanted = dict.fromkeys([*chain.from_iterable(roles.values()), *selection.where])
+            for chunk in source.chunks(list(wanted)):
+                table = sieve.take(chunk, roles, source.class_names)
+                if not errors:
+                    yield table
+        except DataError as error:
+            errors.append(error)
+            if selection.limit is not None:
+                break  # how many rows of the others belong to the set depends on this one
+    if errors:
+        raise of_many_files(errors) from errors[0]
+    sieve.require_rows(names)
+
+
+def roles_of(source: RowSource, selection: Selection, first: FirstRoles | None) -> dict[str, tuple[str, ...]]:
+    """Role -> columns of a source; raises ColumnsError where they are not what the set asks for."""
+    named = {*chain.from_iterable(map(as_list, selection.columns.values())), *selection.where}
+    if source.doubt and source.columns[0] not in named:
+        raise ColumnsError(
+            source.name,
+            f"{source.doubt}; if {source.columns[0]!r} is one column indeed, map it under `columns`",
+        )
+    # A column `label` of texts that `where` chooses from is no class, unless the classes are named.
+    where = {c: v for c, v in selection.where.items() if not (selection.labels and c == "label")}
+    try:
         roles = resolve_roles(source.columns, selection.columns, where)
         require_columns(selection.where, source.columns, "where")
-        if selection.score_range is not None and "score" not in roles:
-            raise DataError(
-                f"score_range: {source.name} has no column for the role score; map one or leave it out"
+    except DataError as error:
+        raise ColumnsError(source.name, str(error)) from error
+    for key, role in (("score_range", "score"), ("labels", "label")):
+        if getattr(selection, key) is not None and role not in roles:
+            raise ColumnsError(
+                source.name, f"{key}: there is no column for the role {role}; map one or leave {key} out"
             )
-        if selection.labels is not None and "label" not in roles:
-            raise DataError(
-                f"labels: {source.name} has no column for the role label; map one or leave it out"
-            )
-        first = first or (source.name, list(roles))
-        if list(roles) != first[1]:
-            raise DataError(
-                f"{source.name} has columns for the roles {listed(roles)}, {first[0]} for {listed(first[1])}; "
-                "the files of one set must have the same"
-            )
-        wanted = dict.fromkeys([*chain.from_iterable(roles.values()), *selection.where])
-        for chunk in source.chunks(list(wanted)):
-            yield sieve.take(chunk, roles, source.class_names)
+    if first is not None and list(roles) != first[1]:
+        raise ColumnsError(
+            source.name,
+            f"its columns are for the roles {listed(roles)}, those of {first[0]} for {listed(first[1])}; "
+            "the files of one set must have the same",
+        )
+    return roles

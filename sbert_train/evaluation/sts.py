@@ -43,9 +43,11 @@ class StsTask:
                 "mend or filter these rows"
             )
         if len(rows) < 2 or is_constant(self.gold):
+            # The rows hold what score_range has made of the scores of the file, and not the scale itself.
+            mapped = " (as `score_range` maps it to 0..1, if it is set)" if 0 <= self.gold[0] <= 1 else ""
             raise DataError(
                 f"eval set {name!r}: expected at least two different scores, found {len(rows):,} rows "
-                f"with score {self.gold[0]:.6g}; check `where`, `limit` and the score column"
+                f"with score {self.gold[0]:.6g}{mapped}; check `where`, `limit` and the score column"
             )
         self.fingerprint = fingerprint(self.sentence1, self.sentence2, self.gold.tolist())
 

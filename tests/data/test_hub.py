@@ -167,7 +167,7 @@ def test_hub_sets_load_by_subset_and_split_or_fail_with_what_there_is_and_are_ca
     assert len(messages) == len(expected)
     for message, words in zip(messages, expected, strict=True):
         assert words in message
-        assert message.startswith("data set 'nli': ")
+        assert message.startswith("data set nli: ")
         assert "\n" not in message
 
     assert not (nli.root.parent / "the-script-was-run").exists()

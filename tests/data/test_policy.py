@@ -56,24 +56,27 @@ def test_it_is_dropped_and_counted(kind: str) -> None:
     columns, selection = WRONG[kind]
     rows, account = sift(columns, {kind: "drop"}, **selection)
     assert rows["anchor"] == ["a", "c"]
-    assert account == RowAccount(4, 2, 0, 0, {kind.replace("_", " "): 2})
+    reason = "empty anchor" if kind == "empty_text" else kind.replace("_", " ")
+    assert account == RowAccount(4, 2, 0, 0, {reason: 2})
 
 
 def test_an_empty_text_is_kept_and_counted() -> None:
     keep = {"empty_text": "keep"}
     rows, account = sift(WRONG["empty_text"][0], keep)
     assert rows["anchor"] == ["a", "", "c", ""]
-    assert account == RowAccount(4, 4, 0, 0, {}, {"empty text": 2})
+    assert account == RowAccount(4, 4, 0, 0, {}, {"empty anchor": 2})
     rows, account = sift({"anchor": [" ", "b", "c", ""], "positive": ["", "x", "y", "z"]}, keep)
     assert rows == {"anchor": [" ", "b", "c", ""], "positive": ["", "x", "y", "z"]}
-    assert account.kept_with == {"empty text": 2}, "a row counts once"
+    assert account.kept_with == {"empty anchor": 2, "empty positive": 1}
+    twice = {"anchor": ["a"] * 4, "negative_1": ["", "b", "c", "d"], "negative_2": ["", "x", "y", "z"]}
+    assert sift(twice, keep)[1].kept_with == {"empty negative": 1}, "a row counts once for a role"
 
 
 def test_an_empty_negative_is_kept_and_a_row_without_any_is_not() -> None:
     columns: Columns = {"anchor": ["a", "b", "c", "d"], "negative": [["x", "y"], ["", None], [], ["z", "z"]]}
     rows, account = sift(columns, {"empty_text": "keep"})
     assert rows["negative"] == [["x", "y"], ["", ""], ["z", "z"]]
-    assert account == RowAccount(4, 3, 0, 0, {"empty text": 1}, {"empty text": 1})
+    assert account == RowAccount(4, 3, 0, 0, {"empty negative": 1}, {"empty negative": 1})
 
 
 def test_a_score_out_of_its_range_is_kept_as_the_end_that_it_is_beyond() -> None:
@@ -92,7 +95,7 @@ def test_of_several_problems_the_row_is_dropped_for_the_first_and_refused_for_an
         DataError, match="line 3: score needs a finite number, column 'score' has 'x'; correct"
     ):
         sift(columns, {"empty_text": "keep"})
-    assert sift(columns, {})[1].dropped == {"empty text": 1, "unlabelled": 1}, (
+    assert sift(columns, {})[1].dropped == {"empty anchor": 1, "unlabelled": 1}, (
         "a dropped row is not looked at"
     )
 
@@ -121,19 +124,19 @@ def test_a_set_is_loaded_by_its_policy_and_cached_for_it(tmp_path: Path) -> None
     dropped = load(score_out_of_range="drop")
     kept = load(score_out_of_range="keep", empty_text="keep")
     assert [one.rows["anchor"][:] for one in (dropped, kept)] == [["a"], ["a", "", "c"]]
-    assert dropped.account.dropped == {"empty text": 1, "score out of range": 1}
+    assert dropped.account.dropped == {"empty anchor": 1, "score out of range": 1}
     again = load(score_out_of_range="keep", empty_text="keep")
     assert again.account == kept.account and kept.account.kept_with == {
-        "empty text": 1,
+        "empty anchor": 1,
         "score out of range": 1,
     }
-    with pytest.raises(DataError, match=r"data set 'pairs': .*pairs\.csv, line 4: score '9' is outside"):
+    with pytest.raises(DataError, match=r"data set pairs: .*pairs\.csv, line 4: score '9' is outside"):
         load()
 
 
 @pytest.mark.parametrize("policy", [{"wrong_score": "keep"}, {"empty_text": "clip"}, {"empty": "drop"}])
 def test_a_policy_that_there_is_not_is_refused(tmp_path: Path, policy: dict[str, str]) -> None:
-    with pytest.raises(DataError, match=r"^data set 'pairs': policy: "):
+    with pytest.raises(DataError, match=r"^data set pairs: policy: "):
         load_set("pairs", str(tmp_path / "pairs.csv"), policy=policy)
 
 

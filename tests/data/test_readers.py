@@ -132,6 +132,12 @@ def test_only_the_wanted_columns_are_read_and_each_row_knows_its_place(tmp_path:
     assert chunk.only([False, True]).place(0) == f"{path}, line 5"
 
 
+def test_a_text_in_quotes_may_hold_a_line_end_of_any_kind(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_bytes(b'a,b\r\n"1\r2","3\r\n4"\r\n')
+    assert read(read_file(path)) == {"a": ["1\r2"], "b": ["3\r\n4"]}
+
+
 def test_files_larger_than_a_chunk_are_read_whole_and_in_order(tmp_path: Path) -> None:
     numbers = [str(number) for number in range(CHUNK_ROWS + 5)]
     table = write_csv(tmp_path / "many.csv", [["n"], *([number] for number in numbers)])
@@ -171,6 +177,12 @@ BROKEN = {
         (b"a,b\n1,2,3\n", "line 2: expected 2 fields as in the header, found 3"),
         (b'a,b\n1,2\n"open,3\n4,5\n', "line 3: the row that starts here is broken (unexpected end of data)"),
         (b'a,b\n"1"2,3\n', "line 2: the row that starts here is broken"),
+        (
+            b"a,b\r1,2\r3,4\r",
+            "line 1: line ends are CR alone; save the file with LF (or CRLF) line ends; a text that",
+        ),
+        (b'"a","b"\r"1","2"\r', "line 1: line ends are CR alone"),
+        (b"a,b\n1,2\r3,4\n", "line 2: line ends are CR alone; save the file with LF (or CRLF) line ends"),
         (b"a,b\n1,2\n3,\xff\n", "line 3: byte 0xff is not UTF-8; save the file as UTF-8"),
         ("a,b\n1,2\n".encode("utf-16"), "line 1: byte 0xff is not UTF-8"),
     ],

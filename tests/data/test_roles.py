@@ -1,8 +1,10 @@
 """Columns become roles by the config or by their own names, and by nothing else."""
 
+import re
 from typing import Any
 
 import pytest
+import yaml
 
 from sbert_train.data.roles import resolve_roles
 from sbert_train.errors import DataError
@@ -72,6 +74,55 @@ def test_what_cannot_be_resolved_is_refused_with_what_was_found(mapped: dict[str
     with pytest.raises(DataError) as raised:
         resolve_roles(["premise", "hypothesis"], mapped, {})
     assert words in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        (
+            ["Anchor", " Positive"],
+            'no column bears a role\'s name; did you mean `columns: {anchor: "Anchor", positive: " Positive"}`? '
+            "columns found: 'Anchor', ' Positive'",
+        ),
+        (["Negative_1", "NEGATIVE_2"], '`columns: {negative: ["Negative_1", "NEGATIVE_2"]}`'),
+        (["Label", "LABEL"], '`columns: {label: "Label"}`'),
+        (
+            ["Anchors"],
+            "map columns to roles, such as `columns: {anchor: …, positive: …}`; columns found: 'Anchors'",
+        ),
+        (
+            ["anchor", " positive"],
+            'the name of a role has white space around it; did you mean `columns: {positive: " positive"}`? (null '
+            "leaves a role out); columns found: 'anchor', ' positive'",
+        ),
+        (["negative_1", "negative_2\t"], '`columns: {negative: ["negative_1", "negative_2\\t"]}`'),
+    ],
+)
+def test_a_role_whose_name_is_written_otherwise_is_told_with_what_to_write(
+    found: list[str], words: str
+) -> None:
+    with pytest.raises(DataError) as raised:
+        resolve_roles(found, {}, {})
+    assert words in str(raised.value)
+    advice = re.search(r"`columns: (\{.*\})`\?", str(raised.value))
+    if advice:
+        assert resolve_roles(found, yaml.safe_load(advice[1]), {}), "the advice is one that helps"
+
+
+@pytest.mark.parametrize(
+    ("found", "mapped", "where"),
+    [
+        (["anchor", " positive"], {"positive": None}, {}),
+        (["anchor", " positive"], {"positive": " positive"}, {}),
+        (["anchor", " label"], {}, {" label": "x"}),
+        (["anchor", "positive", " positive"], {}, {}),
+        (["anchor", "negative_1", "negative_2", "Positive"], {}, {}),
+    ],
+)
+def test_white_space_around_a_name_is_no_matter_where_the_role_is_told_or_borne(
+    found: list[str], mapped: dict[str, Any], where: dict[str, Any]
+) -> None:
+    assert "anchor" in resolve_roles(found, mapped, where)
 
 
 def test_a_column_that_is_mapped_to_a_role_does_not_play_its_own_besides() -> None:

@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sbert_train.data.complaints import DataErrors
+from sbert_train.data.policy import Policy
 from sbert_train.data.readers import Chunk
 from sbert_train.data.roles import resolve_roles
 from sbert_train.data.sieve import RowAccount, Selection, Sieve, describe
@@ -98,7 +100,11 @@ def test_rows_with_label_minus_one_or_without_text_are_dropped_and_counted() -> 
     rows, account = sift(columns)
     assert rows == {"sentence1": ["one", "seven"], "sentence2": ["one", "seven"], "label": [0, 2]}
     assert account == RowAccount(
-        read=7, kept=2, filtered=0, limited=0, dropped={"unlabelled": 2, "empty text": 3}
+        read=7,
+        kept=2,
+        filtered=0,
+        limited=0,
+        dropped={"unlabelled": 2, "empty sentence1": 2, "empty sentence2": 1},
     )
 
 
@@ -154,7 +160,7 @@ def test_negatives_of_several_columns_and_of_lists_come_in_one_list_per_row() ->
 def test_a_row_with_an_empty_negative_is_dropped() -> None:
     rows, account = sift({"anchor": ["a", "b", "c", "d"], "negative": [["x"], [""], None, []]})
     assert rows == {"anchor": ["a"], "negative": [["x"]]}
-    assert account.dropped == {"empty text": 3}
+    assert account.dropped == {"empty negative": 3}
 
 
 def test_limit_keeps_the_first_rows_over_all_chunks() -> None:
@@ -165,7 +171,7 @@ def test_limit_keeps_the_first_rows_over_all_chunks() -> None:
         table = sieve.take(Chunk("rows.csv", "line", range(len(texts)), {"anchor": texts}), roles, {})
         kept.extend(table["anchor"].to_pylist())
     assert kept == ["a", "b", "c"]
-    assert sieve.account == RowAccount(read=6, kept=3, filtered=0, limited=2, dropped={"empty text": 1})
+    assert sieve.account == RowAccount(read=6, kept=3, filtered=0, limited=2, dropped={"empty anchor": 1})
 
 
 @pytest.mark.parametrize(
@@ -264,6 +270,29 @@ def test_a_value_that_its_role_cannot_take_is_refused_with_its_place(
     assert words in str(raised.value)
 
 
+def test_of_each_kind_of_problem_the_first_row_of_a_chunk_is_told() -> None:
+    columns: Columns = {
+        "anchor": ["a", "b", "c", 4, "e", 6],
+        "score": ["1", "99", "x", "y", "2", "-1"],
+    }
+    with pytest.raises(DataErrors) as raised:
+        sift(columns, score_range=(0, 5))
+    assert raised.value.lines == (
+        "rows.csv, line 3: score '99' is outside score_range [0, 5] (widen it, if the score is right); correct the "
+        "row, or set policy.score_out_of_range of this set to drop or keep (2 of the first 6 rows have this)",
+        "rows.csv, line 4: score needs a finite number, column 'score' has 'x'; correct the row, or set "
+        "policy.wrong_score of this set to drop (2 of the first 6 rows have this)",
+        "rows.csv, line 5: anchor needs a text, column 'anchor' has 4; correct the row, or set policy.wrong_text of "
+        "this set to drop (2 of the first 6 rows have this)",
+    )
+    with pytest.raises(DataErrors) as raised:
+        sift(columns, score_range=(0, 5), limit=2)
+    assert len(raised.value.lines) == 1, "a row that is corrected takes its place within the limit"
+    with pytest.raises(DataErrors) as raised:
+        sift(columns, score_range=(0, 5), policy=Policy(wrong_score="drop", wrong_text="drop"))
+    assert len(raised.value.lines) == 1
+
+
 def test_several_scores_of_a_row_become_a_list_in_their_scale() -> None:
     columns: Columns = {"anchor": ["a", "b"], "pos": [5, "2.5"], "neg": [0, 1]}
     rows, _ = sift(columns, columns={"score": ("pos", "neg")}, score_range=(0, 5))
@@ -286,14 +315,17 @@ def test_long_values_are_cut_in_messages() -> None:
         (RowAccount(2, 2, 0, 0, {}), "snli: 2 rows read, all kept"),
         (RowAccount(9842, 3329, 6513, 0, {}), "snli: 9,842 rows read, 3,329 kept (6,513 filtered by where)"),
         (
-            RowAccount(20, 10, 4, 3, {"empty text": 1, "unlabelled": 2}),
-            "snli: 20 rows read, 10 kept (4 filtered by where; 3 over the limit; 1 dropped: empty text; "
+            RowAccount(20, 10, 4, 3, {"empty positive": 1, "unlabelled": 2}),
+            "snli: 20 rows read, 10 kept (4 filtered by where; 3 over the limit; 1 dropped: empty positive; "
             "2 dropped: unlabelled)",
         ),
-        (RowAccount(3, 3, 0, 0, {}, {"empty text": 3}), "snli: 3 rows read, all kept (kept: empty text 3)"),
         (
-            RowAccount(2000, 1999, 0, 0, {"wrong text": 1}, {"empty text": 1200, "score out of range": 1}),
-            "snli: 2,000 rows read, 1,999 kept (1 dropped: wrong text; kept: empty text 1,200, score out of range 1)",
+            RowAccount(3, 3, 0, 0, {}, {"empty anchor": 3}),
+            "snli: 3 rows read, all kept (kept: empty anchor 3)",
+        ),
+        (
+            RowAccount(2000, 1999, 0, 0, {"wrong text": 1}, {"empty anchor": 1200, "score out of range": 1}),
+            "snli: 2,000 rows read, 1,999 kept (1 dropped: wrong text; kept: empty anchor 1,200, score out of range 1)",
         ),
     ],
 )

@@ -223,6 +223,7 @@ FILES = {
     "pairs.csv": "anchor,positive,score,lang\na,b,1,en\nc,d,9,de\n",
     "other.csv": "anchor,score\nx,1\n",
     "header.csv": "anchor,positive\n",
+    "header2.csv": "anchor,positive\n",
     "blank.csv": "anchor,positive\n ,b\n",
     "pairs.jsonl": '{"anchor": "a"}\n',
     "notes.txt": "",
@@ -236,7 +237,7 @@ FILES = {
         (
             "zzz.csv",
             {},
-            "no such file: zzz.csv; data files in {folder}: 'blank.csv', 'header.csv', 'other.csv', ",
+            "no such file: zzz.csv; data files in {folder}: 'blank.csv', 'header.csv', 'header2.csv', ",
         ),
         ("nowhere/at/all.csv", {}, "no such file: nowhere/at/all.csv (the folder nowhere does not exist)"),
         ("x*.csv", {}, "no file matches x*.csv; data files in {folder}: "),
@@ -277,8 +278,16 @@ FILES = {
             "score_range: expected [low, high] with low < high, found [5, 0]",
         ),
         ("pairs.csv", {"score_range": [0, 5]}, "pairs.csv, line 3: score '9' is outside score_range [0, 5]"),
-        ("pairs.jsonl", {"score_range": [0, 5]}, "score_range: pairs.jsonl has no column for the role score"),
-        ("pairs.jsonl", {"labels": ["no", "yes"]}, "labels: pairs.jsonl has no column for the role label"),
+        (
+            "pairs.jsonl",
+            {"score_range": [0, 5]},
+            "pairs.jsonl: score_range: there is no column for the role score; map one or leave score_range out",
+        ),
+        (
+            "pairs.jsonl",
+            {"labels": ["no", "yes"]},
+            "pairs.jsonl: labels: there is no column for the role label; map one or leave labels out",
+        ),
         (
             "pairs.csv",
             {"where": {"language": "en"}},
@@ -302,10 +311,11 @@ FILES = {
         (
             "[op]*r*.csv",
             {},
-            "pairs.csv has columns for the roles 'anchor', 'positive', 'score', other.csv for",
+            "pairs.csv: its columns are for the roles 'anchor', 'positive', 'score', those of other.csv for",
         ),
-        ("header.csv", {}, "the source has columns, but not a single row"),
-        ("blank.csv", {}, "no row is left: 1 row read, 0 kept (1 dropped: empty text)"),
+        ("header.csv", {}, "data set pairs: header.csv has columns, but not a single row"),
+        ("header*.csv", {}, "data set pairs: header.csv and 1 more file have columns, but not a single row"),
+        ("blank.csv", {}, "no row is left: 1 row read, 0 kept (1 dropped: empty anchor)"),
     ],
 )
 def test_what_cannot_be_loaded_is_one_line_that_names_the_set(
@@ -317,9 +327,80 @@ def test_what_cannot_be_loaded_is_one_line_that_names_the_set(
     with pytest.raises(DataError) as raised:
         load(source, **options)
     message = str(raised.value)
-    assert message.startswith("data set 'pairs': ")
+    assert message.startswith("data set pairs: ")
     assert words.format(folder=tmp_path) in message
     assert "\n" not in message
+
+
+def test_a_mistyped_key_of_a_json_line_shows_in_the_account(load: Load, tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text(
+        '{"anchor": "a", "positive": "b"}\n{"anchor": "c", "postive": "d"}\n{"anchor": "e", "positive": "f"}\n'
+    )
+    account = load(path).account
+    assert describe("rows", account) == "rows: 3 rows read, 2 kept (1 dropped: empty positive)"
+
+
+@pytest.mark.parametrize("header", ["first; second", "a|b", "one\ttwo"])
+def test_the_name_of_a_single_column_may_hold_what_separates_fields_elsewhere(
+    load: Load, tmp_path: Path, header: str
+) -> None:
+    (tmp_path / "rows.csv").write_text(f"{header}\nthe cat\n")
+    assert load("rows.csv", columns={"anchor": header}).rows.to_dict() == {"anchor": ["the cat"]}
+
+
+def test_of_several_files_it_is_told_what_is_wrong_with_each(load: Load, tmp_path: Path) -> None:
+    contents = {
+        "b1.jsonl": '{"anchor": "a", "score": 1}\n{"anchor": \n',
+        "b2.jsonl": '{"anchor": "a", "score": 2}\n',
+        "b3.jsonl": '{"anchor": "a", "score": "x"}\n{"anchor": "a", "score": 9}\n{"anchor": "a", "score": "y"}\n',
+        "b4.jsonl": "",
+        "b5.jsonl": '{"text": "a", "score": 2}\n',
+        "b6.jsonl": '{"Text": "a", "score": 2}\n',
+        "b7.jsonl": '{"text": "a", "score": 2}\n',
+    }
+    for name, content in contents.items():
+        (tmp_path / name).write_text(content)
+
+    def complaints(**options: Any) -> list[str]:
+        with pytest.raises(DataError) as raised:
+            load("b*.jsonl", columns={"anchor": "anchor"}, score_range=[0, 5], **options)
+        return str(raised.value).split("\n")
+
+    expected = [
+        "b1.jsonl, line 2: broken JSON at column ",
+        "b3.jsonl, line 1: score needs a finite number, column 'score' has 'x'; correct the row, or set "
+        "policy.wrong_score of this set to drop (2 of the first 3 rows have this)",
+        "b3.jsonl, line 2: score 9 is outside score_range [0, 5]",
+        "b4.jsonl is empty; expected rows of data",
+        "b5.jsonl: columns: anchor: there is no column 'anchor'; columns found: 'text', 'score' "
+        "(the same in 1 more file)",
+        "b6.jsonl: columns: anchor: there is no column 'anchor'; columns found: 'Text', 'score'",
+    ]
+    told = complaints()
+    assert len(told) == len(expected)
+    for line, words in zip(told, expected, strict=True):
+        assert line.startswith(f"data set pairs: {words}")
+    assert len(complaints(limit=2)) == 1, "how many rows of the next files are looked at depends on the first"
+
+
+def test_of_many_wrong_files_the_first_are_told_and_how_many_more_there_are(
+    load: Load, tmp_path: Path
+) -> None:
+    for number in range(10, 35):
+        (tmp_path / f"b{number}.csv").write_text("anchor\na,b\n")
+    with pytest.raises(DataError) as raised:
+        load("b*.csv")
+    *told, last = str(raised.value).split("\n")
+    starts = [f"data set pairs: b{number}.csv, line 2: expected 1 fields as in" for number in range(10, 20)]
+    assert all(line.startswith(start) for line, start in zip(told, starts, strict=True))
+    assert last == "data set pairs: something is wrong with 15 more files"
+
+
+def test_the_name_of_a_set_adds_no_line_to_a_message(tmp_path: Path) -> None:
+    with pytest.raises(DataError) as raised:
+        load_set("a\nb", str(tmp_path / "none.csv"))
+    assert str(raised.value).startswith("data set a\\nb: no such file: ")
 
 
 @pytest.mark.realdata

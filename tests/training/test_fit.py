@@ -259,9 +259,9 @@ def test_all_that_is_wrong_is_told_at_once(tmp_path: Path, tiny_model: Path) -> 
         r"train\.optim: expected .*, found \"adamm\"",
         r"train\.lr: unknown name, use learning_rate",
         r".*no-model.*",
-        r"data set 'empty': .*empty\.csv is empty",
+        r"data set empty: .*empty\.csv is empty",
         r"data set scores: .*anchor",
-        r"data set 'scores': .*scores\.csv, line 2: score needs a finite number, column 'score' has 'high'",
+        r"data set scores: .*scores\.csv, line 2: score needs a finite number, column 'score' has 'high'",
     ]
     assert len(lines) == len(expected), lines
     assert [bool(re.match(one, line)) for one, line in zip(expected, lines, strict=True)] == [True] * 6, lines

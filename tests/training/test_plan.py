@@ -37,8 +37,8 @@ def test_rows_that_the_policy_keeps_or_drops_are_told_in_the_plan_the_report_and
     train = {"source": str(source), "score_range": [0, 5], "policy": policy}
     objective = {"name": "cosine_regression"}
     result, lines = run(tmp_path, tiny_model, data={"train": [train]}, objective=objective)
-    told = "pairs: 16 rows read, 14 kept (2 dropped: score out of range; kept: empty text 1)"
+    told = "pairs: 16 rows read, 14 kept (2 dropped: score out of range; kept: empty sentence1 1)"
     assert f"train      {told}" in lines
     account = json.loads(result.folder.report.read_text())["data"][0]
-    assert account["dropped"] == {"score out of range": 2} and account["kept_with"] == {"empty text": 1}
+    assert account["dropped"] == {"score out of range": 2} and account["kept_with"] == {"empty sentence1": 1}
     assert told in (result.folder.model / "README.md").read_text()
