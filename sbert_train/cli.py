@@ -44,7 +44,7 @@ Overrides = Annotated[
 def main() -> None:
     """Run a command; what the user can mend is one line on stderr and exit code 2."""
     try:
-        code = app(standalone_mode=False) or 0
+        code = app(standalone_mode=False, prog_name="sbert-train") or 0
         if code == _BY_CTRL_C:  # before a command does anything of its own about it
             print("sbert-train: stopped by Ctrl-C", file=sys.stderr)
         sys.exit(code)
