@@ -5,6 +5,7 @@ from collections.abc import Collection, Sequence
 import datasets
 import numpy as np
 
+from sbert_train.data.sieve import describe
 from sbert_train.data.sources import LoadedSet
 from sbert_train.errors import ConfigError, DataError
 from sbert_train.model.roles import SIDE_OF_ROLE, SIDES
@@ -20,7 +21,7 @@ def require_fitting(one: LoadedSet, roles: Sequence[str], spec: ObjectiveSpec) -
     if spec.kind.batch_is_negatives and len(one.rows) < 2:
         raise DataError(
             f"data set {one.name}: expected at least two rows, for the texts of other rows are the negatives, found "
-            f"{len(one.rows)}"
+            f"{len(one.rows)}{_of_which(one)}"
         )
     if "score" in roles:
         _require_scores(one, spec)
@@ -57,9 +58,14 @@ def _require_scores(one: LoadedSet, spec: ObjectiveSpec) -> None:
         )
     if not spec.kind.several_scores and scores.min() == scores.max():
         raise DataError(
-            f"data set {one.name}: expected different scores, found {scores[0]:g} in all {len(scores):,} rows; check "
-            "`where` and the score column"
+            f"data set {one.name}: expected different scores, found {scores[0]:g} (as score_range maps it) in all "
+            f"{len(scores):,} rows{_of_which(one)}; check `where` and the score column"
         )
+
+
+def _of_which(one: LoadedSet) -> str:
+    """Where the other rows of a set went, where there were any."""
+    return f" ({describe(one.name, one.account)})" if one.account.kept < one.account.read else ""
 
 
 def _require_labels(one: LoadedSet, objective: str, kind: Kind) -> None:
@@ -78,8 +84,8 @@ def _require_labels(one: LoadedSet, objective: str, kind: Kind) -> None:
         )
     if len(found) < 2:
         raise DataError(
-            f"data set {one.name}: expected at least two different labels, found {shown} in all {len(labels):,} rows; "
-            "check `where` and the label column"
+            f"data set {one.name}: expected at least two different labels, found {shown} in all {len(labels):,} "
+            f"rows{_of_which(one)}; check `where` and the label column"
         )
     if kind.pairs_labels and len(found) == len(labels):
         raise DataError(

@@ -42,13 +42,15 @@ def out_of_memory(batch: TextBatch, step: int, gradient_cache: int | None) -> Tr
         gradient_cache: the tokens of a micro-batch as they were; None where there were none.
     """
     tokens, longest = sum(batch.lengths), max(batch.lengths, default=0)
-    cached = (
-        2 ** ((tokens // 4).bit_length() - 1)
-        if gradient_cache is None and tokens >= 4
-        else (gradient_cache or 0) // 2
-    )
-    tries = [f"train.per_device_train_batch_size={max(2, batch.rows // 4 * 2)}", "a smaller model.max_length"]
-    if cached >= longest > 0:  # a micro-batch holds one text at least
+    if gradient_cache is None:
+        cached = max(2 ** (max(1, tokens // 4).bit_length() - 1), 2 ** (longest - 1).bit_length())
+    else:
+        cached = gradient_cache // 2
+    fewer = max(2, batch.rows // 4 * 2)
+    tries = ["a smaller model.max_length"]
+    if fewer < batch.rows:
+        tries.insert(0, f"train.per_device_train_batch_size={fewer}")
+    if longest <= cached < tokens:  # a micro-batch holds one text at least
         tries.insert(0, f"engine.gradient_cache={cached}, of the same gradient")
     return TrainingError(
         f"out of memory in step {step}, with {batch.rows} rows of {tokens:,} tokens (the longest text has {longest}): "

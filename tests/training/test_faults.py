@@ -11,14 +11,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
 from sbert_train.config import RunConfig
+from sbert_train.data.collator import collate
 from sbert_train.errors import TrainingError
 from sbert_train.training import checkpoints
 from sbert_train.training.checkpoints import damage, list_checkpoints
-from sbert_train.training.faults import is_out_of_memory, require_room
+from sbert_train.training.faults import full_disk_told, is_out_of_memory, out_of_memory, require_room
 from sbert_train.training.siamese import SiameseModel
 from sbert_train.training.trainer import SentenceTrainer
 from tests.training.interruptions import EVERY_TWO, killed_in_step, moved, trained, weights_of
@@ -148,6 +150,33 @@ def test_out_of_memory_is_told_with_the_next_sizes_to_try(
     assert json.loads(result.folder.report.read_text())["training"]["resumed_from"] == [2]
 
 
+@pytest.mark.parametrize(
+    ("lengths", "cache", "advice"),
+    [
+        ((30, 20, 30, 20), None, "try engine.gradient_cache=32, of the same gradient, or a smaller model."),
+        (
+            (5,) * 20,
+            None,
+            "try engine.gradient_cache=16, of the same gradient, or train.per_device_train_batch_size=4,",
+        ),
+        ((90, 3, 3, 4), None, "try a smaller model."),  # what holds the longest text holds the batch
+        ((30, 20, 30, 20), 80, "try engine.gradient_cache=40, of the same gradient, or a smaller model."),
+        ((30, 20, 30, 20), 40, "try a smaller model."),
+    ],
+)
+def test_a_gradient_cache_is_named_where_it_can_be_smaller(
+    lengths: tuple[int, ...], cache: int | None, advice: str
+) -> None:
+    texts = [np.full(length, number, dtype=np.int32) for number, length in enumerate(lengths)]
+    rows = len(lengths) // 2
+    batch = collate([{"anchor": texts[i], "positive": texts[i + rows]} for i in range(rows)])
+    told = str(out_of_memory(batch, 7, cache))
+    assert (
+        f"out of memory in step 7, with {rows} rows of 100 tokens (the longest text has {max(lengths)}): {advice}"
+        in told
+    )
+
+
 def test_out_of_memory_in_an_evaluation_names_its_own_size(
     tmp_path: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -215,6 +244,15 @@ def test_a_full_disk_while_the_log_is_written_is_told(
         trained(config(tmp_path, tiny_model))
 
 
+def test_a_full_disk_elsewhere_is_named(tmp_path: Path) -> None:
+    for name in ("run", "cache"):
+        (tmp_path / name).mkdir()
+    full = OSError(errno.ENOSPC, "No space left on device", str(tmp_path / "cache" / "vectors.npy"))
+    told = pytest.raises(TrainingError, match=rf"not take what was written to {tmp_path / 'cache'} \(")
+    with told, full_disk_told(tmp_path / "run"):
+        raise full
+
+
 def test_a_disk_without_room_is_told_before_the_run(
     tmp_path: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -241,6 +279,12 @@ def test_what_a_run_needs_is_what_it_takes(
     assert taken / 1.25 < asked[0] < taken
     trained(settings)
     assert asked[1] < asked[0] - checkpoints.size_of(kept) / 2, "what is there needs no more room"
+    more = {**NO_EVAL, "save_total_limit": 5}
+    trained(config(tmp_path, tiny_model, output_dir=str(tmp_path / "more"), train=more))
+    trained(config(tmp_path, tiny_model, output_dir=str(tmp_path / "best")))
+    one = checkpoints.size_of(kept[:1])
+    assert asked[2] - asked[0] == pytest.approx(3 * one, rel=0.3), "five are kept"
+    assert asked[3] - asked[0] == pytest.approx(one, rel=0.3), "the best one besides"
 
 
 def test_room_is_looked_for_where_the_folder_will_be(tmp_path: Path) -> None:

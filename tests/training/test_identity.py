@@ -11,8 +11,9 @@ import torch
 from sbert_train.config import RunConfig, dump_config, load_config
 from sbert_train.data.sources import load_set
 from sbert_train.errors import CommandError, ConfigError
+from sbert_train.model.head import HeadSpec
 from sbert_train.training.identity import CHANGEABLE, digest_of_rows, require_changeable
-from tests.tiny import make_encoder
+from tests.tiny import make_encoder, trained_head
 from tests.training.interruptions import (
     KEEP_ALL,
     first_new_step,
@@ -132,6 +133,18 @@ def test_another_base_is_refused(killed: RunConfig, tmp_path: Path, tiny_model: 
         trained(again)
     tokenizer.write_text(whole)
     assert first_new_step(again)[0] == 7, "the same weights in another folder"
+
+
+def test_another_head_of_the_base_is_refused(tmp_path: Path) -> None:
+    make_encoder(head=trained_head(HeadSpec(dim=6), 32)).save(tmp_path / "base")
+    settings = config(tmp_path, tmp_path / "base", train=KEEP_ALL)
+    with killed_in_step(3):
+        trained(settings)
+    flip(tmp_path / "base" / "2_Dense" / "model.safetensors")
+    with pytest.raises(
+        ConfigError, match=r"weights or tokenizer of model.base: [0-9a-f]{32} in checkpoint-2"
+    ):
+        trained(settings)
 
 
 def test_another_teacher_is_refused_and_the_same_may_be_moved(tmp_path: Path, tiny_model: Path) -> None:
