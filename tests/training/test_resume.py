@@ -367,9 +367,10 @@ def test_a_changed_schedule_takes_effect(
         trained(before)
     changed = {"learning_rate": 5e-4, "weight_decay": 0.3, "num_train_epochs": 3, "logging_steps": 3}
     after = config(tmp_path, tiny_model, train={**train, **changed})
-    decays, inner = [], SentenceTrainer.training_step
+    used, decays, inner = [], [], SentenceTrainer.training_step
 
     def training_step(self: Any, *args: Any, **kwargs: Any) -> Any:
+        used.append(self.optimizer.param_groups[0]["lr"])
         decays.append({group["weight_decay"] for group in self.optimizer.param_groups})
         return inner(self, *args, **kwargs)
 
@@ -378,6 +379,7 @@ def test_a_changed_schedule_takes_effect(
     log = [json.loads(line) for line in result.folder.log.read_text().splitlines()]
     rates = {entry["step"]: entry["learning_rate"] for entry in log if "learning_rate" in entry}
     assert rates[6] == pytest.approx(1e-3 * 7 / 12), "that of the first part"
+    assert used == pytest.approx([5e-4 * left / 18 for left in range(12, 0, -1)]), "from the first step on"
     assert [step for step in rates if step > 6] == [9, 12, 15, 18]
     assert [rates[step] for step in (9, 12, 18)] == pytest.approx([5e-4 * left / 18 for left in (10, 7, 1)])
     assert decays == [{0.3, 0.0}] * 12, "biases and norms do not decay"
