@@ -164,7 +164,7 @@ SCORES = [
     scores("scores that no cosine can be", "the dog,a dog,3\n",
            "data set bad: its scores reach from 3 to 5, but objective cosine_regression takes -1 to 1; set score_range",
            more=""),
-    scores("the same score in all rows", "the dog,a dog,5\n", "expected different scores, found 1 (as score_range"),
+    scores("the same score in all rows", "the dog,a dog,5\n", "expected different scores, found 1 (as `score_range`"),
     Wrong("the same score in all rows of an eval set",
           ("eval set 'bad': expected at least two different scores, found 3 rows with score 0.2 (as `score_range` maps "
            "it to 0..1, if it is set); check `where`",),

@@ -57,9 +57,10 @@ def _require_scores(one: LoadedSet, spec: ObjectiveSpec) -> None:
             f"{spec.name} takes {low:g} to {high:g}; set score_range to the ends of your scale, such as [0, 5]"
         )
     if not spec.kind.several_scores and scores.min() == scores.max():
+        mapped = " (as `score_range` maps it to 0..1, if it is set)" if 0 <= scores[0] <= 1 else ""
         raise DataError(
-            f"data set {one.name}: expected different scores, found {scores[0]:g} (as score_range maps it) in all "
-            f"{len(scores):,} rows{_of_which(one)}; check `where` and the score column"
+            f"data set {one.name}: expected different scores, found {scores[0]:g}{mapped} in all {len(scores):,} "
+            f"rows{_of_which(one)}; check `where` and the score column"
         )
 
 
