@@ -43,24 +43,28 @@ Overrides = Annotated[
 
 def main() -> None:
     """Run a command; what the user can mend is one line on stderr and exit code 2."""
+    with lasting_output():
+        sys.exit(_exit_code())
+
+
+def _exit_code() -> int:
     try:
-        code = app(standalone_mode=False, prog_name="sbert-train") or 0
+        code = int(app(standalone_mode=False, prog_name="sbert-train") or 0)
         if code == _BY_CTRL_C:  # before a command does anything of its own about it
             print("sbert-train: stopped by Ctrl-C", file=sys.stderr)
-        sys.exit(code)
+        return code
     except SbertTrainError as error:
         print(f"sbert-train: {error}", file=sys.stderr)
-        sys.exit(2)
+        return 2
     except _UsageError as error:
-        if said := error.format_message().removesuffix(
-            "."
-        ):  # nothing, where the help was printed in its place
+        said = error.format_message().removesuffix(".")
+        if said:  # not where the help was printed in its place
             command = error.ctx.command_path if error.ctx else "sbert-train"
             print(f"sbert-train: {said}; see `{command} --help`", file=sys.stderr)
-        sys.exit(2)
+        return 2
     except Interrupted as stopped:
         print(f"sbert-train: {stopped}", file=sys.stderr)
-        sys.exit(128 + stopped.signal)
+        return 128 + stopped.signal
 
 
 def _print_version(wanted: bool) -> None:
@@ -117,28 +121,32 @@ def fit(
     try:
         settings = load_config(find_config(config), overrides or [])
     except WrongValues as error:
+        print(
+            f"sbert-train: {error}", file=sys.stderr, flush=True
+        )  # at once: what follows takes some seconds
         _quiet_libraries()
-        from sbert_train.training.everything_wrong import tell_what_else_is_wrong
+        from sbert_train.training.everything_wrong import what_else_is_wrong
 
-        tell_what_else_is_wrong(error)
+        for line in what_else_is_wrong(error):
+            print(line, file=sys.stderr)
+        raise typer.Exit(2) from error
     _quiet_libraries()
     from sbert_train.training.fit import fit as run
 
-    with lasting_output():
-        with settings.hiding_environment():
-            result = run(
-                settings,
-                resume=resume,
-                overwrite=overwrite,
-                strict=strict,
-                allow_changes=allow_changes or [],
-                started=_STARTED,
-            )
-        if not result.first_process:
-            return
-        if result.comparison is not None:
-            _print_comparison(result.comparison, also=result.selected_by)
-        _print_next(result.base, result.folder.model)
+    with settings.hiding_environment():
+        result = run(
+            settings,
+            resume=resume,
+            overwrite=overwrite,
+            strict=strict,
+            allow_changes=allow_changes or [],
+            started=_STARTED,
+        )
+    if not result.first_process:
+        return
+    if result.comparison is not None:
+        _print_comparison(result.comparison, also=result.selected_by)
+    _print_next(result.base, result.folder.model)
 
 
 @app.command(name="eval")

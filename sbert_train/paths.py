@@ -1,5 +1,7 @@
 """Texts that name a file, a folder or a repository: what none of them can hold."""
 
+from pathlib import Path
+
 LONGEST_NAME = 255  # bytes between two slashes, on every file system that a run is likely to meet
 LONGEST_PATH = 4_000
 
@@ -16,3 +18,11 @@ def path_problem(text: str) -> str | None:
     if len(text.encode(errors="replace")) > LONGEST_PATH or max(map(len, parts)) > LONGEST_NAME:
         return f"expected a name of at most {LONGEST_NAME} bytes between two slashes"
     return None
+
+
+def expanded(text: str) -> Path:
+    """The path, with the home folder in place of `~`; as in a shell, `~NAME` of nobody here is a name like another."""
+    try:
+        return Path(text).expanduser()
+    except RuntimeError:
+        return Path(text)

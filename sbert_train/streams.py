@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any, TextIO
 
 
@@ -42,11 +43,15 @@ class _Lasting:
 def lasting_output() -> Iterator[None]:
     """For as long as the block lasts, nothing that is printed raises an OSError."""
     before = sys.stdout, sys.stderr
-    lasting: Any = tuple(map(_Lasting, before))
-    sys.stdout, sys.stderr = lasting
-    try:
-        yield
-    finally:
-        for stream in lasting:
-            stream.flush()
-        sys.stdout, sys.stderr = before
+    with Path(os.devnull).open(
+        "w", encoding="utf-8"
+    ) as nowhere:  # in place of one that was closed from the beginning
+        lasting: Any = tuple(_Lasting(stream or nowhere) for stream in before)
+        sys.stdout, sys.stderr = lasting
+        try:
+            yield
+        finally:
+            sys.stdout, sys.stderr = before
+            for stream in lasting:
+                with suppress(ValueError):  # it was closed meanwhile
+                    stream.flush()

@@ -59,6 +59,21 @@ def test_what_is_read_is_as_it_was(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr() == ("one\n", "two\n")
 
 
+def test_what_was_closed_from_the_beginning_is_no_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", None)
+    with pytest.raises(KeyError), lasting_output():
+        print("nobody reads it")
+        assert not sys.stdout.isatty()
+        raise KeyError
+    assert sys.stdout is None
+
+
+@pytest.mark.parametrize("wrong", ["2>&-", "2>&1 | true; exit ${PIPESTATUS[0]}"])
+def test_the_exit_code_is_told_where_the_words_are_not(wrong: str, tmp_path: Path) -> None:
+    command = f"{sys.executable} -m sbert_train fit --config nowhere.yaml {wrong}"
+    assert subprocess.run(["bash", "-c", command], cwd=tmp_path).returncode == 2
+
+
 @pytest.mark.slow
 def test_a_run_that_nobody_listens_to_writes_its_model(tmp_path: Path, tiny_model: Path) -> None:
     file = tmp_path / "run.yaml"

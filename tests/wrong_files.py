@@ -105,7 +105,8 @@ WRONG_FILES = [
         "semicolons between texts in quotes",
         "bad.csv",
         '"anchor";"positive"\n"the cat";"a cat"\n',
-        "bad.csv: fields look separated by ';', but .csv files have commas and .tsv files tabs; save this one so\n",
+        "bad.csv, line 1: the row that starts here is broken",
+        "or its fields look separated by ';', but .csv files have commas and .tsv files tabs; save this one so\n",
     ),
     a_set(
         "another column than the one of a file with bars",

@@ -63,6 +63,7 @@ def load_config(
             given[_override(tree, override)] = override
         except ConfigError as error:
             lines.append(f"{_named(override)}: {error}")
+    unread = bool(lines)
     problems: list[tuple[TreePath, str]] = []
     written: dict[TreePath, str] = {}
     expanded = _expand(tree, (), environ, written, problems)
@@ -77,8 +78,9 @@ def load_config(
     if lines:
         wrong = [at for at, _ in problems]
         rest = None
-        with suppress(ValidationError):
-            rest = _remembering(RunConfig.model_validate(_without(expanded, (), wrong)), written, environ)
+        if not unread:  # what an override should have replaced is not meant
+            with suppress(ValidationError):
+                rest = _remembering(RunConfig.model_validate(_without(expanded, (), wrong)), written, environ)
         raise WrongValues("\n".join(lines), wrong, rest)
     return _remembering(config, written, environ)
 

@@ -338,12 +338,15 @@ class RunConfig(Block):
         try:
             yield
         except SbertTrainError as error:
-            text = str(error)
-            for name, value in sorted(self._environment.items(), key=lambda item: -len(item[1])):
-                if len(value) >= 4:
-                    text = text.replace(value, f"${{{name}}}")
-            error.args = (text,)
+            error.args = (self.without_environment(str(error)),)
             raise
+
+    def without_environment(self, text: str) -> str:
+        """A text with `${NAME}` where it quotes what NAME holds."""
+        for name, value in sorted(self._environment.items(), key=lambda item: -len(item[1])):
+            if len(value) >= 4:
+                text = text.replace(value, f"${{{name}}}")
+        return text
 
 
 def _is_finite(value: object) -> bool:

@@ -14,6 +14,7 @@ from sbert_train.data.hints import did_you_mean, listed
 from sbert_train.data.hub import load_from_hub
 from sbert_train.data.readers import READERS, RowSource, read_dataset, read_file
 from sbert_train.errors import DataError
+from sbert_train.paths import expanded
 
 DEFAULT_SPLIT = "train"
 BUILTIN_SETS: Mapping[str, Mapping[str, Path]] = {"contrast": CONTRAST_FILES}
@@ -131,7 +132,7 @@ def builtin_file(name: str, split: str) -> Path:
 
 def matching_files(pattern: str) -> list[Path]:
     """The files of a path or glob, sorted, all of one format that can be read."""
-    path = Path(pattern).expanduser()
+    path = expanded(pattern)
     if path.is_dir():
         raise DataError(f"{path} is a folder; name its files, such as {path}/*.csv")
     if path.is_file():

@@ -110,7 +110,7 @@ def read_separated(path: Path, *, delimiter: str) -> RowSource:
         header_line, header = next(separated_records(path, delimiter), (1, []))
     except DataError as problem:  # as it is where texts in quotes have another delimiter between them
         if doubt := other_delimiter(path, delimiter):
-            raise DataError(f"{path}: {doubt}") from problem
+            raise DataError(f"{problem}; or its {doubt}") from problem
         raise
     if not header:
         raise DataError(f"{path} is empty; expected a header line with the names of the columns")
@@ -164,7 +164,7 @@ def separated_records(path: Path, delimiter: str) -> Iterator[tuple[int, list[st
                     "new-line character"
                 ):  # the rest is advice for who calls the csv module
                     raise DataError(
-                        f"{path}, line {line}: line ends are CR alone; save the file with LF (or CRLF) line ends; "
+                        f"{path}, line {line}: a CR stands alone; save the file with LF (or CRLF) line ends; "
                         "a text that holds a CR must stand in double quotes"
                     ) from problem
                 raise DataError(

@@ -71,7 +71,7 @@ def _cannot_load(folder: Path, error: Exception, trust_remote_code: bool) -> Mod
     is_unknown = isinstance(model_type, str) and model_type not in CONFIG_MAPPING
     if not trust_remote_code and ("trust_remote_code" in str(error) or ("auto_map" in config and is_unknown)):
         return untrusted(folder)
-    if is_unknown:
+    if is_unknown and "auto_map" not in config:
         return ModelError(
             f"{folder}: transformers {transformers.__version__} has no architecture {shown(model_type)}; a newer one "
             "may have it"

@@ -13,7 +13,7 @@ from huggingface_hub import errors as hub_errors
 
 from sbert_train.errors import ModelError
 from sbert_train.model.links import refuse_links_out
-from sbert_train.paths import path_problem
+from sbert_train.paths import expanded, path_problem
 
 PACKAGE = "package://"
 
@@ -79,7 +79,7 @@ def resolve_model(
 
 
 def _find(base: str, revision: str | None, cache_dir: Path | None, trust_remote_code: bool) -> Path:
-    folder = Path(base).expanduser() if base.startswith("~/") else Path(base)
+    folder = expanded(base) if base.startswith("~/") else Path(base)
     local = base.startswith(PACKAGE) or (bool(base) and folder.is_dir())
     if local and revision is not None:
         raise ModelError(f"{base}: only a Hub id has revisions; leave model.revision ({revision}) out")

@@ -6,7 +6,6 @@ from dataclasses import fields
 from difflib import get_close_matches
 from enum import Enum
 from math import isclose, isfinite
-from pathlib import Path
 from typing import Any, cast, get_type_hints
 
 import torch
@@ -29,6 +28,7 @@ from sbert_train.errors import ConfigError
 from sbert_train.evaluation.tasks import TASKS
 from sbert_train.model.precision import native_precision
 from sbert_train.objectives.registry import OBJECTIVES
+from sbert_train.paths import expanded
 
 _EARLY_STOPPING_TYPES: Mapping[str, Any] = dict(zip(EARLY_STOPPING_KEYS, (int, float), strict=True))
 _TYPES: Mapping[str, Any] = {
@@ -60,7 +60,7 @@ def training_arguments(config: RunConfig, **forced: Any) -> TrainingArguments:
     dropped = EARLY_STOPPING_KEYS if _is_one_of_several() else (*EARLY_STOPPING_KEYS, "ddp_backend")
     values = {name: value for name, value in values.items() if name not in dropped}
     values |= {
-        "output_dir": str(Path(config.output_dir).expanduser() / "checkpoints"),
+        "output_dir": str(expanded(config.output_dir) / "checkpoints"),
         "seed": config.seed,
         "data_seed": config.seed,
         "remove_unused_columns": False,  # it would drop the roles, which are no arguments of forward
@@ -231,7 +231,8 @@ def _misfits(config: RunConfig, given: Mapping[str, Any], values: Mapping[str, A
         for what in ("eval", "save")
         if f"{what}_steps" in given and values[f"{what}_strategy"] != "steps"
     ]
-    if values.get("load_best_model_at_end") and values["eval_strategy"] == values["save_strategy"] == "steps":
+    by_steps = values["eval_strategy"] == values["save_strategy"] == "steps"
+    if values.get("load_best_model_at_end") and by_steps and config.data.eval:
         problems += _uneven_saves(values["save_steps"], values["eval_steps"])
     if values.get("dataloader_persistent_workers") and not values.get("dataloader_num_workers"):
         problems.append(

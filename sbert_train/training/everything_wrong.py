@@ -4,12 +4,12 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
-from pathlib import Path
-from typing import NoReturn
 
-from sbert_train.config import RunConfig, WrongValues
+from sbert_train.config import RunConfig, TrainSet, WrongValues
 from sbert_train.config.blocks import TreePath
-from sbert_train.errors import ConfigError, SbertTrainError
+from sbert_train.errors import SbertTrainError
+from sbert_train.objectives.registry import ObjectiveSpec
+from sbert_train.paths import expanded
 from sbert_train.training.arguments import training_arguments
 from sbert_train.training.data import used_roles
 from sbert_train.training.objectives import run_objectives
@@ -30,43 +30,59 @@ def everything_wrong_told(config: RunConfig) -> Iterator[None]:
     except SbertTrainError as error:
         if os.environ.get("RANK", "0") != "0":
             raise
-        raise type(error)("\n".join(_with_others(error, config))) from error
+        lines = dict.fromkeys([*str(error).splitlines(), *_complaints(config)])
+        raise type(error)("\n".join(lines)) from error
 
 
-def tell_what_else_is_wrong(error: WrongValues) -> NoReturn:
-    """Raise the error with what is wrong besides, with the parts of the run that have no wrong value themselves."""
-    if error.rest is None:
-        raise error
-    with error.rest.hiding_environment():
-        raise ConfigError("\n".join(_with_others(error, error.rest, error.wrong))) from error
+def what_else_is_wrong(error: WrongValues) -> list[str]:
+    """A line for each thing that is wrong with the parts of a run that have no wrong value themselves."""
+    config = error.rest
+    if config is None or os.environ.get("RANK", "0") != "0":
+        return []
+    wrong = list(error.wrong)
+    if any(
+        len(at) == 2 and at[0] == "data" for at in wrong
+    ):  # what is misspelt may have been meant for the eval sets
+        wrong.append(("train",))
+    return [config.without_environment(line) for line in _complaints(config, wrong)]
 
 
-def _with_others(error: SbertTrainError, config: RunConfig, wrong: Sequence[TreePath] = ()) -> list[str]:
-    """The lines of an error and those of what can be looked at by itself, each once."""
-    lines = dict.fromkeys(str(error).splitlines())
-    for blocks, attempt in _attempts(config):
-        if not any(at[: len(block)] == block[: len(at)] for at in wrong for block in blocks):
+def _complaints(config: RunConfig, wrong: Sequence[TreePath] = ()) -> list[str]:
+    """The lines of what can be looked at by itself, each once, but for what depends on values that are wrong."""
+    lines: dict[str, None] = {}
+    for blocks, attempt in _attempts(config, wrong):
+        if not any(_touches(at, block) for at in wrong for block in blocks):
             lines |= dict.fromkeys(_complaint(attempt))
     return list(lines)
 
 
-def _attempts(config: RunConfig) -> Iterator[tuple[list[TreePath], Callable[[], object]]]:
+def _touches(at: TreePath, block: TreePath) -> bool:
+    """Whether one of two places in a configuration is in the other."""
+    return at[: len(block)] == block[: len(at)]
+
+
+def _attempts(
+    config: RunConfig, wrong: Sequence[TreePath]
+) -> Iterator[tuple[list[TreePath], Callable[[], object]]]:
     """What can be looked at by itself, behind the blocks of the configuration that it depends on."""
-    yield [("train",), ("engine",)], partial(training_arguments, config)
-    yield [("output_dir",)], RunFolder(Path(config.output_dir).expanduser()).require_ours
+    yield [("train",), ("engine",), ("objective",)], partial(training_arguments, config)
+    yield [("output_dir",)], RunFolder(expanded(config.output_dir)).require_ours
     yield [("model",)], partial(base_folder, config)
     objectives = None
-    with suppress(SbertTrainError):  # told already
-        objectives = run_objectives(config)
+    if not any(_touches(at, ("objective",)) for at in wrong):
+        with suppress(SbertTrainError):  # told already
+            objectives = run_objectives(config)
     for number, one in enumerate(config.data.train):
-        block: TreePath = ("data", "train", number)
-        if objectives is None:
-            yield [block], partial(load, one)
-        else:
-            read = partial(lambda one, spec: used_roles(load(one), spec), one, objectives.spec_of(number))
-            yield [block, ("objective",)], read
+        read: Callable[[], object] = partial(load, one)
+        if objectives is not None:
+            read = partial(_load_for, one, objectives.spec_of(number))
+        yield [("data", "train", number)], read
     for number, evaluated in enumerate(config.data.eval):
         yield [("data", "eval", number)], partial(load_tasks, [evaluated])
+
+
+def _load_for(one: TrainSet, spec: ObjectiveSpec) -> object:
+    return used_roles(load(one), spec)
 
 
 def _complaint(attempt: Callable[[], object]) -> list[str]:
@@ -74,4 +90,6 @@ def _complaint(attempt: Callable[[], object]) -> list[str]:
         attempt()
     except SbertTrainError as error:
         return str(error).splitlines()
+    except Exception:  # it must not hide what is known; it is met again when that is mended
+        return []
     return []

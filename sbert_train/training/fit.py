@@ -12,6 +12,7 @@ from sbert_train.config import RunConfig, dump_config
 from sbert_train.errors import Interrupted
 from sbert_train.evaluation.compare import Comparison, before_after
 from sbert_train.evaluation.results import TaskResult
+from sbert_train.paths import expanded
 from sbert_train.training.arguments import early_stopping, training_arguments
 from sbert_train.training.callbacks import JsonLog, ProgressBar
 from sbert_train.training.everything_wrong import everything_wrong_told
@@ -79,7 +80,7 @@ def fit(
     """
     signals, started = StopSignals(), time.monotonic() if started is None else started
     require_changeable(allow_changes)
-    folder = RunFolder(Path(config.output_dir).expanduser())
+    folder = RunFolder(expanded(config.output_dir))
     with everything_wrong_told(config):
         folder.require_ours()
         args = training_arguments(config)

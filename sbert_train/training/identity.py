@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -140,7 +141,8 @@ def require_same_run(chosen: Checkpoint | None, now: RunIdentity, start: Start) 
             told.append(line)
         else:
             is_name = _NAME_OF_SET.fullmatch(key) and "not there" not in (was, is_now)
-            refused.append(line + (f"; it is as before with {key}={json.loads(was)}" if is_name else ""))
+            same = shlex.quote(f"{key}={one_line(was)}")
+            refused.append(line + (f"; it is as before with {same}" if is_name else ""))
             keys.append(key)
     if refused:
         changeable = [key for key in keys if any(_is_below(key, one) for one in CHANGEABLE)]
@@ -149,7 +151,7 @@ def require_same_run(chosen: Checkpoint | None, now: RunIdentity, start: Start) 
             go_on = f"go on with {' '.join(f'--allow-changes {key}' for key in keys)}, "
         anew = "begin anew with --overwrite, or choose another output_dir"
         if start.resume not in (AUTO, NEVER):
-            anew = "begin anew without --resume"
+            anew = "begin anew without --resume, and with --overwrite where output_dir holds a run"
         advice = f"{name} is of another run: {go_on}{anew}"
         raise ConfigError("\n".join([*refused, advice]))
     return told

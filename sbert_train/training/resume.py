@@ -8,6 +8,7 @@ from accelerate.utils import broadcast_object_list
 from transformers import TrainingArguments
 
 from sbert_train.errors import ConfigError
+from sbert_train.paths import expanded
 from sbert_train.training.checkpoints import (
     STATE,
     Checkpoint,
@@ -74,7 +75,7 @@ def choose_checkpoint(
     """
     own = list_checkpoints(folder.checkpoints)
     if start.resume not in (AUTO, NEVER):
-        return _at(Path(start.resume).expanduser(), folder, own, start, config_text, needs_best, say)
+        return _at(expanded(start.resume), folder, own, start, config_text, needs_best, say)
     if not start.overwrite and (start.resume == NEVER or not own):
         folder.require_replaceable(config_text)
     if start.overwrite or start.resume == NEVER or not own:

@@ -58,6 +58,8 @@ class StopSignals:
     def _handle(self, number: int, frame: FrameType | None) -> Any:
         if os.getpid() != self._process:
             return _of_a_child(number)
+        if number == _HANG_UP == self.requested:
+            return None  # a shell sends it as it goes, and the system again when the shell has gone
         name = NAMES[signal.Signals(number)]
         if self._deferring and self.requested is None:
             self.requested = number

@@ -179,10 +179,10 @@ BROKEN = {
         (b'a,b\n"1"2,3\n', "line 2: the row that starts here is broken"),
         (
             b"a,b\r1,2\r3,4\r",
-            "line 1: line ends are CR alone; save the file with LF (or CRLF) line ends; a text that",
+            "line 1: a CR stands alone; save the file with LF (or CRLF) line ends; a text that",
         ),
-        (b'"a","b"\r"1","2"\r', "line 1: line ends are CR alone"),
-        (b"a,b\n1,2\r3,4\n", "line 2: line ends are CR alone; save the file with LF (or CRLF) line ends"),
+        (b'"a","b"\r"1","2"\r', "line 1: a CR stands alone"),
+        (b"a,b\n1,2\r3,4\n", "line 2: a CR stands alone; save the file with LF (or CRLF) line ends"),
         (b"a,b\n1,2\n3,\xff\n", "line 3: byte 0xff is not UTF-8; save the file as UTF-8"),
         ("a,b\n1,2\n".encode("utf-16"), "line 1: byte 0xff is not UTF-8"),
     ],

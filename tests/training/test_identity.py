@@ -1,6 +1,7 @@
 """By what a run is known again, so that no other one goes on from its checkpoints."""
 
 import json
+import shlex
 import shutil
 from pathlib import Path
 from typing import Any
@@ -106,8 +107,8 @@ def test_a_set_that_takes_its_name_from_a_file_of_another_name_is_told_how_to_ke
     with pytest.raises(ConfigError) as caught:
         trained(load_config(file, overrides))
     (told,) = [line for line in str(caught.value).splitlines() if line.startswith("data.train.0.name: ")]
-    advice = told.rpartition(" ")[2]
-    assert advice == "data.train.0.name=triplets0"
+    (advice,) = shlex.split(told.rpartition(" with ")[2])
+    assert advice == 'data.train.0.name="triplets0"'
     assert first_new_step(load_config(file, [*overrides, advice]))[0] == 7
 
 

@@ -207,6 +207,19 @@ def test_in_a_thread_signals_are_left_to_others() -> None:
     assert found == [before]
 
 
+def test_a_terminal_that_hangs_up_twice_is_still_waited_for() -> None:
+    signals = StopSignals()
+    with (
+        pytest.raises(Interrupted, match="stopped by SIGHUP") as caught,
+        signals.watching(),
+        signals.deferred(),
+    ):
+        os.kill(os.getpid(), signal.SIGHUP)
+        os.kill(os.getpid(), signal.SIGHUP)
+        assert signals.requested == signal.SIGHUP, "nothing was raised"
+    assert caught.value.signal == 1
+
+
 def test_under_nohup_a_run_outlives_its_terminal() -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
