@@ -121,9 +121,8 @@ def fit(
     try:
         settings = load_config(find_config(config), overrides or [])
     except WrongValues as error:
-        print(
-            f"sbert-train: {error}", file=sys.stderr, flush=True
-        )  # at once: what follows takes some seconds
+        # At once, for what follows takes some seconds.
+        print(f"sbert-train: {error}", file=sys.stderr, flush=True)
         _quiet_libraries()
         from sbert_train.training.everything_wrong import what_else_is_wrong
 

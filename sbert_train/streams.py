@@ -43,9 +43,8 @@ class _Lasting:
 def lasting_output() -> Iterator[None]:
     """For as long as the block lasts, nothing that is printed raises an OSError."""
     before = sys.stdout, sys.stderr
-    with Path(os.devnull).open(
-        "w", encoding="utf-8"
-    ) as nowhere:  # in place of one that was closed from the beginning
+    with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
+        # A stream is None where it was closed from the beginning.
         lasting: Any = tuple(_Lasting(stream or nowhere) for stream in before)
         sys.stdout, sys.stderr = lasting
         try:

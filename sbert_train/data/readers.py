@@ -160,9 +160,8 @@ def separated_records(path: Path, delimiter: str) -> Iterator[tuple[int, list[st
             try:
                 record = next(records, None)
             except csv.Error as problem:
-                if str(problem).startswith(
-                    "new-line character"
-                ):  # the rest is advice for who calls the csv module
+                # What else it says then is advice for who calls the csv module.
+                if str(problem).startswith("new-line character"):
                     raise DataError(
                         f"{path}, line {line}: a CR stands alone; save the file with LF (or CRLF) line ends; "
                         "a text that holds a CR must stand in double quotes"

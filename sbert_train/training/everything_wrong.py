@@ -40,9 +40,8 @@ def what_else_is_wrong(error: WrongValues) -> list[str]:
     if config is None or os.environ.get("RANK", "0") != "0":
         return []
     wrong = list(error.wrong)
-    if any(
-        len(at) == 2 and at[0] == "data" for at in wrong
-    ):  # what is misspelt may have been meant for the eval sets
+    # What is misspelt there may have been meant for the eval sets, on which the train block depends.
+    if any(len(at) == 2 and at[0] == "data" for at in wrong):
         wrong.append(("train",))
     return [config.without_environment(line) for line in _complaints(config, wrong)]
 
