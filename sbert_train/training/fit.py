@@ -168,12 +168,7 @@ class _Run:
             started=self.started,
             progress=progress,
             identity=identity.to_json(),
-            callbacks=[
-                bar,
-                JsonLog(self.folder.log),
-                SavePoints(self.signals),
-                *([stop_early] if stop_early else []),
-            ],
+            callbacks=[bar, JsonLog(self.folder.log), SavePoints(self.signals), *filter(None, [stop_early])],
         )
         return trainer, bar
 

@@ -29,6 +29,14 @@ EACH_EPOCH: dict[str, Any] = {"num_train_epochs": 3, "learning_rate": 0.01}
 NEVER: dict[str, Any] = {"num_train_epochs": 3, "save_strategy": "no", "eval_strategy": "no"}
 
 
+@pytest.fixture(autouse=True)
+def _terminal() -> Iterator[None]:
+    """A run hears of its terminal, also where the tests themselves run under nohup."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
 @contextmanager
 def in_step(number: int, do: Callable[[], object]) -> Iterator[None]:
     """Something happens while a step is computed."""
