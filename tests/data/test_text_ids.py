@@ -1,12 +1,15 @@
 """Very long texts are cut before they are tokenised, and their ids are those of the whole texts."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from transformers import AddedToken, PreTrainedTokenizerBase
+from tokenizers import Tokenizer
+from tokenizers.models import WordPiece
+from tokenizers.pre_tokenizers import WhitespaceSplit
+from transformers import AddedToken, PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
 from sbert_train.data import text_ids
 from sbert_train.data.literal import read_literally
@@ -134,3 +137,39 @@ def test_the_encoder_reads_no_more_and_embeds_the_same(
     found = encoder.encode([long])
     assert counted.characters < 3_000
     assert (found == make_encoder().encode([kept])).all()
+
+
+def by_pieces(pieces: Sequence[str], side: str) -> PreTrainedTokenizerFast:
+    """A tokenizer whose words end at white space only, and which has an added token of ten words."""
+    vocabulary = {piece: number for number, piece in enumerate(["[UNK]", "[PAD]", *pieces])}
+    backend = Tokenizer(WordPiece(vocabulary, unk_token="[UNK]", max_input_chars_per_word=200))
+    backend.pre_tokenizer = WhitespaceSplit()
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=backend, unk_token="[UNK]", pad_token="[PAD]", truncation_side=side
+    )
+    tokenizer.add_tokens(["a b c d e f g h i j"])
+    return tokenizer
+
+
+@pytest.mark.parametrize("side", ["right", "left"])
+def test_an_added_token_that_is_cut_is_read_whole(side: str) -> None:
+    long = "w" * 20
+    tokenizer = by_pieces([long, *"abcdefghij"], side)
+    words = [*[long] * 47, "a b c d e f g h i j", *[long] * 47]
+    text = " ".join(words)
+    expected = whole([text], tokenizer, 50)
+    assert tokenizer.get_added_vocab()["a b c d e f g h i j"] in expected[0]
+    assert cut([text], tokenizer, 50) == [text], "a thousand characters hold 47 words and a part of the token"
+    assert token_ids([text], tokenizer, 50) == expected
+
+
+def test_a_word_that_is_cut_is_read_whole() -> None:
+    first, second = "x" * 30, "y" * 30
+    tokenizer = by_pieces(["w" * 20, first, f"##{second}", f"{first}{second}-z"], "right")
+    text = " ".join([*["w" * 20] * 45, f"{first}{second}-z", *["w" * 20] * 45])
+    expected = whole([text], tokenizer, 46)
+    assert expected[0][-1] == tokenizer.get_vocab()[f"{first}{second}-z"]
+    assert tokenizer(text[:1005])["input_ids"][45] == tokenizer.get_vocab()[first], (
+        "as it would be read in a part"
+    )
+    assert token_ids([text], tokenizer, 46) == expected
