@@ -34,19 +34,32 @@ scalars = (
 values = scalars | st.lists(scalars, max_size=3) | st.dictionaries(texts, scalars, max_size=2)
 good = {role: st.sampled_from(["the cat", "a dog", "b"]) for role in TEXT_ROLES}
 good |= {"score": st.sampled_from([0, 1, 2.5, 5]), "label": st.sampled_from([0, 1])}
+SHAPES = [
+    ["anchor", "positive"],
+    ["anchor", "positive", "negative_1", "negative_2", "text"],
+    ["sentence1", "sentence2", "score"],
+    ["label", "part", "sentence1", "sentence2"],
+]
 
 
 @st.composite
 def tables(draw: st.DrawFn) -> list[dict[str, Any]]:
     """Rows with columns of roles and others, most of them good, some values wrong."""
-    columns = draw(st.lists(NAMES, min_size=1, max_size=4, unique=True))
     is_wild = draw(st.booleans())
+    if is_wild:
+        columns = draw(st.lists(NAMES, min_size=1, max_size=4, unique=True))
+        count = draw(st.integers(0, 5))
+    else:
+        columns = draw(st.sampled_from(SHAPES))
+        count = draw(st.integers(1, 5))
     wrong = values if is_wild else st.nothing()
-    count = draw(st.integers(0, 5))
     return [{name: draw(good.get(name, scalars) | wrong) for name in columns} for _ in range(count)]
 
 
-options = st.fixed_dictionaries(
+policies = st.fixed_dictionaries(
+    {}, optional={kind: st.sampled_from(few) for kind, few in CHOICES.items() if kind != "mixed_labels"}
+)
+options = st.fixed_dictionaries({}, optional={"policy": policies}) | st.fixed_dictionaries(
     {},
     optional={
         "columns": st.dictionaries(
@@ -56,10 +69,7 @@ options = st.fixed_dictionaries(
         "score_range": st.sampled_from([(0, 5), (-1, 1), (5, 0)]),
         "limit": st.integers(0, 3),
         "labels": st.sampled_from([("no", "yes"), ("0", "1")]),
-        "policy": st.fixed_dictionaries(
-            {},
-            optional={kind: st.sampled_from(few) for kind, few in CHOICES.items() if kind != "mixed_labels"},
-        ),
+        "policy": policies,
     },
 )
 
