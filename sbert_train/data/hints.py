@@ -27,6 +27,12 @@ def shown(value: Any, most: int = 60) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
+def as_mapped(score: float) -> str:
+    """A note that a score is not as its file has it, where `score_range` may have mapped it: rows hold what it makes of
+    the scores, and not the scale itself."""
+    return " (as `score_range` maps it to 0..1, if it is set)" if 0 <= score <= 1 else ""
+
+
 def one_line(problem: Exception, most: int = 300) -> str:
     """What a library says, which may be of several lines."""
     return " ".join(str(problem).split())[:most]

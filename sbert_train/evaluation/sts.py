@@ -9,6 +9,7 @@ import numpy as np
 from datasets import Dataset
 from transformers import EvalPrediction
 
+from sbert_train.data.hints import as_mapped
 from sbert_train.errors import DataError
 from sbert_train.evaluation.correlation import compute_metrics
 from sbert_train.evaluation.encoding import Classify, Encode, encode_distinct
@@ -43,11 +44,9 @@ class StsTask:
                 "mend or filter these rows"
             )
         if len(rows) < 2 or is_constant(self.gold):
-            # The rows hold what score_range has made of the scores of the file, and not the scale itself.
-            mapped = " (as `score_range` maps it to 0..1, if it is set)" if 0 <= self.gold[0] <= 1 else ""
             raise DataError(
                 f"eval set {name!r}: expected at least two different scores, found {len(rows):,} rows "
-                f"with score {self.gold[0]:.6g}{mapped}; check `where`, `limit` and the score column"
+                f"with score {self.gold[0]:.6g}{as_mapped(self.gold[0])}; check `where`, `limit` and the score column"
             )
         self.fingerprint = fingerprint(self.sentence1, self.sentence2, self.gold.tolist())
 

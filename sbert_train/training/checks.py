@@ -5,6 +5,7 @@ from collections.abc import Collection, Sequence
 import datasets
 import numpy as np
 
+from sbert_train.data.hints import as_mapped
 from sbert_train.data.sieve import describe
 from sbert_train.data.sources import LoadedSet
 from sbert_train.errors import ConfigError, DataError
@@ -57,10 +58,9 @@ def _require_scores(one: LoadedSet, spec: ObjectiveSpec) -> None:
             f"{spec.name} takes {low:g} to {high:g}; set score_range to the ends of your scale, such as [0, 5]"
         )
     if not spec.kind.several_scores and scores.min() == scores.max():
-        mapped = " (as `score_range` maps it to 0..1, if it is set)" if 0 <= scores[0] <= 1 else ""
         raise DataError(
-            f"data set {one.name}: expected different scores, found {scores[0]:g}{mapped} in all {len(scores):,} "
-            f"rows{_of_which(one)}; check `where` and the score column"
+            f"data set {one.name}: expected different scores, found {scores[0]:g}{as_mapped(scores[0])} in all "
+            f"{len(scores):,} rows{_of_which(one)}; check `where` and the score column"
         )
 
 

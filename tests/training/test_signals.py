@@ -216,16 +216,35 @@ def test_in_a_thread_signals_are_left_to_others() -> None:
 
 
 def test_a_terminal_that_hangs_up_twice_is_still_waited_for() -> None:
-    signals = StopSignals()
+    signals, reached = StopSignals(), []
     with (
         pytest.raises(Interrupted, match="stopped by SIGHUP") as caught,
         signals.watching(),
         signals.deferred(),
     ):
-        os.kill(os.getpid(), signal.SIGHUP)
-        os.kill(os.getpid(), signal.SIGHUP)
-        assert signals.requested == signal.SIGHUP, "nothing was raised"
+        for _ in range(2):
+            os.kill(os.getpid(), signal.SIGHUP)
+            reached.append(signals.requested)
+    assert reached == [signal.SIGHUP] * 2, "neither was raised before the end of the block"
     assert caught.value.signal == 1
+
+
+def test_a_terminal_that_is_gone_cannot_be_told_and_is_still_waited_for() -> None:
+    signals, reached, before = StopSignals(), False, os.dup(2)
+    reading, writing = os.pipe()
+    os.close(reading)
+    os.dup2(writing, 2)
+    try:
+        with pytest.raises(BrokenPipeError):  # the premise
+            os.write(2, b"anything")
+        with pytest.raises(Interrupted, match="stopped by SIGHUP"), signals.watching(), signals.deferred():
+            os.kill(os.getpid(), signal.SIGHUP)
+            reached = True
+    finally:
+        os.dup2(before, 2)
+        os.close(before)
+        os.close(writing)
+    assert reached
 
 
 def test_under_nohup_a_run_outlives_its_terminal() -> None:
