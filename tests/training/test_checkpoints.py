@@ -1,8 +1,10 @@
 """A checkpoint is known to be whole, or known not to be."""
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,6 +32,32 @@ def test_a_checkpoint_is_absent_until_it_is_whole(tmp_path: Path) -> None:
     assert steps(tmp_path) == [3] and damage(one) is None
     assert [path.name for path in tmp_path.iterdir()] == ["checkpoint-3"]
     assert json.loads((one.path / "manifest.json").read_text())["files"]["model.safetensors"]["size"] == 7
+
+
+def test_a_checkpoint_gets_its_name_when_the_disk_has_all_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: set[int] = set()
+    sync, rename = os.fsync, Path.rename
+
+    def syncing(opened: int) -> None:
+        synced.add(os.fstat(opened).st_ino)
+        sync(opened)
+
+    def renaming(path: Path, target: Path) -> Path:
+        assert {one.stat().st_ino for one in (path, *path.iterdir())} <= synced
+        synced.clear()
+        return rename(path, target)
+
+    monkeypatch.setattr(os, "fsync", syncing)
+    monkeypatch.setattr(Path, "rename", renaming)
+    one = write(tmp_path, 3)
+    assert sorted(path.name for path in one.path.iterdir()) == [
+        "manifest.json",
+        "model.safetensors",
+        "optimizer.pt",
+    ]
+    assert synced == {tmp_path.stat().st_ino}, "and the disk has the name, too"
 
 
 def flip(path: Path) -> None:
@@ -133,6 +161,36 @@ def test_a_checkpoint_of_which_only_a_part_was_removed_is_removed_later(tmp_path
     write(tmp_path, 4)
     checkpoints.rotate(tmp_path, newest=4, limit=1, best=None)
     assert steps(tmp_path) == [4]
+
+
+@pytest.mark.parametrize("killed_at", [1, 2, 3])
+def test_a_checkpoint_is_known_to_be_ours_until_all_of_it_is_removed(
+    killed_at: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, removed = write(tmp_path, 3), 0
+    unlink = Path.unlink
+
+    def unlinking(path: Path, **options: Any) -> None:
+        nonlocal removed
+        removed += 1
+        if removed == killed_at:
+            raise KeyboardInterrupt
+        unlink(path, **options)
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(Path, "unlink", unlinking)
+        checkpoints.remove(one)
+    assert (damage(one) is None) == (killed_at == 1)
+    checkpoints.remove(one)
+    assert not one.path.exists()
+
+
+def test_what_a_manifest_lists_outside_of_its_folder_is_not_removed(tmp_path: Path) -> None:
+    one = write(tmp_path, 3)
+    list_a_path(one.path)
+    checkpoints.remove(one)
+    assert (tmp_path / "secret").read_text() == "state"
+    assert [path.name for path in one.path.iterdir()] == ["optimizer.pt"], "which it does not list any more"
 
 
 def test_what_is_not_ours_is_never_removed(tmp_path: Path) -> None:

@@ -20,7 +20,13 @@ from sbert_train.data.collator import collate
 from sbert_train.errors import TrainingError
 from sbert_train.training import checkpoints
 from sbert_train.training.checkpoints import damage, list_checkpoints
-from sbert_train.training.faults import full_disk_told, is_out_of_memory, out_of_memory, require_room
+from sbert_train.training.faults import (
+    full_disk_told,
+    is_out_of_memory,
+    out_of_memory,
+    require_finite,
+    require_room,
+)
 from sbert_train.training.siamese import SiameseModel
 from sbert_train.training.trainer import SentenceTrainer
 from tests.training.interruptions import EVERY_TWO, killed_in_step, moved, trained, weights_of
@@ -115,6 +121,16 @@ def test_a_model_that_is_not_finite_is_never_saved(
     require_whole(settings, [2])
 
 
+@pytest.mark.parametrize("spoiled", [0, 1, 2, 3])
+def test_every_weight_is_looked_at(spoiled: int) -> None:
+    model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 2))
+    require_finite(model, 1)
+    with torch.no_grad():
+        list(model.parameters())[spoiled].view(-1)[-1] = float("-inf")
+    with pytest.raises(TrainingError, match="weights are not finite numbers any more after step 7"):
+        require_finite(model, 7)
+
+
 @pytest.mark.parametrize(
     "error",
     [
@@ -197,6 +213,7 @@ def test_other_errors_keep_their_traceback(
         raise RuntimeError("a fault of ours")
 
     assert not is_out_of_memory(RuntimeError("a fault of ours"))
+    assert is_out_of_memory(torch.OutOfMemoryError("in words of another backend"))
     monkeypatch.setattr(SiameseModel, "forward", forward_that(fail, 2))
     with pytest.raises(RuntimeError, match="a fault of ours"):
         trained(config(tmp_path, tiny_model))
@@ -244,13 +261,16 @@ def test_a_full_disk_while_the_log_is_written_is_told(
         trained(config(tmp_path, tiny_model))
 
 
-def test_a_full_disk_elsewhere_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
+def test_a_full_disk_elsewhere_is_named(number: int, tmp_path: Path) -> None:
     for name in ("run", "cache"):
         (tmp_path / name).mkdir()
-    full = OSError(errno.ENOSPC, "No space left on device", str(tmp_path / "cache" / "vectors.npy"))
+    full = OSError(number, os.strerror(number), str(tmp_path / "cache" / "vectors.npy"))
     told = pytest.raises(TrainingError, match=rf"not take what was written to {tmp_path / 'cache'} \(")
     with told, full_disk_told(tmp_path / "run"):
         raise full
+    with pytest.raises(PermissionError), full_disk_told(tmp_path / "run"):
+        raise PermissionError(errno.EACCES, "Permission denied")
 
 
 def test_a_disk_without_room_is_told_before_the_run(
@@ -291,3 +311,11 @@ def test_room_is_looked_for_where_the_folder_will_be(tmp_path: Path) -> None:
     require_room(tmp_path / "not" / "yet", 1)
     with pytest.raises(TrainingError, match="make room, choose another output_dir, or keep less"):
         require_room(tmp_path / "not" / "yet", 10**18)
+
+
+def test_a_run_needs_some_room_to_spare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    usage = namedtuple("usage", "total used free")
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(10**9, 10**9 - 1_050, 1_050))
+    require_room(tmp_path, 1_000)
+    with pytest.raises(TrainingError, match=r"has 1\.1 kB free, and .* need 1\.1 kB;"):
+        require_room(tmp_path, 1_001)
