@@ -49,6 +49,15 @@ def test_what_nobody_reads_is_dropped(
     assert capsys.readouterr().err == "read\n"
 
 
+@pytest.mark.parametrize("stream", NOWHERE)
+def test_nothing_is_tried_again_once_it_failed(stream: type[TextIO], monkeypatch: pytest.MonkeyPatch) -> None:
+    with stream() as broken:
+        monkeypatch.setattr(sys, "stdout", broken)
+        with lasting_output():
+            sys.stdout.write("the plan\n")
+            assert os.path.samestat(os.fstat(broken.fileno()), Path(os.devnull).stat())
+
+
 def test_what_is_read_is_as_it_was(capsys: pytest.CaptureFixture[str]) -> None:
     before = sys.stdout, sys.stderr
     with lasting_output():

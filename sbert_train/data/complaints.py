@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from sbert_train.data.hints import printable
+from sbert_train.data.hints import unbroken
 from sbert_train.errors import DataError
 
 MOST_LINES = 10  # a screen can hold them beside what is wrong with the rest of a run
@@ -34,7 +34,7 @@ class DataErrors(DataError):
 
 def lines_of(error: DataError) -> tuple[str, ...]:
     """A line for each thing that an error tells; no name of the user's adds one."""
-    return tuple(map(printable, error.lines if isinstance(error, DataErrors) else (str(error),)))
+    return tuple(map(unbroken, error.lines if isinstance(error, DataErrors) else (str(error),)))
 
 
 def of_many_files(errors: Sequence[DataError]) -> DataErrors:

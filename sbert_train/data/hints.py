@@ -4,8 +4,6 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any
 
-from sbert_train import errors
-
 
 def listed(names: Iterable[str], most: int = 12) -> str:
     """`'a', 'b' and 3 more`, or `none`."""
@@ -38,10 +36,10 @@ def one_line(problem: Exception, most: int = 300) -> str:
     return " ".join(str(problem).split())[:most]
 
 
-def printable(text: str) -> str:
-    """A message in which names of the user's may stand: one line that does nothing to a terminal.
+def unbroken(text: str) -> str:
+    """A message of one line, whatever name of the user's stands in it; our errors see to other control characters.
 
-    >>> printable("column a\\nb")
+    >>> unbroken("column a\\nb")
     'column a\\\\nb'
     """
-    return errors.printable(text).replace("\n", "\\n")
+    return text.replace("\n", "\\n")

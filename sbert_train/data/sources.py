@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from sbert_train.data.cache import cached_rows
 from sbert_train.data.complaints import ColumnsError, lines_of, of_many_files
-from sbert_train.data.hints import listed, printable
+from sbert_train.data.hints import listed, unbroken
 from sbert_train.data.locate import DEFAULT_SPLIT, find
 from sbert_train.data.policy import Policy
 from sbert_train.data.readers import RowSource
@@ -91,7 +91,7 @@ def load_set(
         )
     except DataError as error:
         raise DataError(
-            "\n".join(f"data set {printable(name)}: {line}" for line in lines_of(error))
+            "\n".join(f"data set {unbroken(name)}: {line}" for line in lines_of(error))
         ) from error
     return LoadedSet(name, rows, account)
 

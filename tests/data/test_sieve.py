@@ -270,6 +270,32 @@ def test_a_value_that_its_role_cannot_take_is_refused_with_its_place(
     assert words in str(raised.value)
 
 
+def test_what_the_first_chunk_has_is_expected_of_the_next() -> None:
+    """Also where that is of another file."""
+    sieve = Sieve(Selection())
+    columns: Columns = {"anchor": ["a"], "negative": [["b", "c"]], "label": ["0"]}
+    roles = resolve_roles(list(columns), {}, {})
+
+    def take(**other: Any) -> int:
+        return len(sieve.take(Chunk("more.csv", "line", range(2, 3), {**columns, **other}), roles, {}))
+
+    assert take() == take() == 1
+    with pytest.raises(
+        DataError, match=r"^more\.csv, line 2: expected 2 negatives as in the rows before, found 1;"
+    ):
+        take(negative=[["b"]])
+    with pytest.raises(
+        DataError, match=r"^more\.csv, line 2: label needs labels of one kind, .* after '0' in line 2"
+    ):
+        take(label=["true"])
+
+
+def test_numbers_behind_a_word_that_was_dropped_are_labels() -> None:
+    columns = {"sentence1": ["a", "b", "c"], "label": ["gold", "0", "1"]}
+    rows, account = sift(columns, policy=Policy(wrong_label="drop"))
+    assert rows["label"] == [0, 1] and account.dropped == {"wrong label": 1} and not account.kept_with
+
+
 def test_of_each_kind_of_problem_the_first_row_of_a_chunk_is_told() -> None:
     columns: Columns = {
         "anchor": ["a", "b", "c", 4, "e", 6],

@@ -159,6 +159,10 @@ WRONG = [
         "{eval_strategy: steps, eval_steps: 3, save_steps: 7}",
         ["train.save_steps: expected a multiple of train.eval_steps, 3, so", "7"],
     ),
+    (
+        "{eval_strategy: steps, eval_steps: 0.5, save_steps: 10}",
+        ["train.save_steps: expected a multiple of train.eval_steps, 0.5, so", "10"],
+    ),
     ("{bf16: yes, fp16: yes}", ["train.fp16: expected one of bf16 and fp16, found both"]),
     ("{fp16: yes, use_cpu: yes}", ["engine.precision: fp16 needs a GPU"]),
     (

@@ -107,3 +107,9 @@ def test_a_place_that_cannot_be_written_to_is_told(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be written to"), locked(tmp_path / "run"):
         pass
     assert (tmp_path / "file").read_text() == "", "nobody follows a link to write a number"
+
+
+@pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="this system has no folder that takes no files")
+def test_a_folder_that_takes_no_files_is_told() -> None:
+    with pytest.raises(ConfigError, match="No such file or directory"), locked(Path("/proc/self")):
+        pass
