@@ -23,12 +23,21 @@ ORDER = (
     "objectives",
     "evaluation",
     "export",
+    "reporting",
     "training",
+    "commands",
     "cli",
     "__main__",
 )
-KNOW_THE_CONFIG = {"config", "training", "cli"}
-LIGHT = ("sbert_train", "sbert_train.errors", "sbert_train.recipes", "sbert_train.config", "sbert_train.cli")
+KNOW_THE_CONFIG = {"config", "training", "commands", "cli"}
+LIGHT = (
+    "sbert_train",
+    "sbert_train.errors",
+    "sbert_train.recipes",
+    "sbert_train.config",
+    "sbert_train.commands",
+    "sbert_train.cli",
+)
 HEAVY = ("torch", "transformers", "datasets", "numpy", "scipy", "pandas", "sentence_transformers")
 HELP_NEEDS_NONE_OF = (*HEAVY, "pydantic", "yaml", "pyarrow", "sklearn", "huggingface_hub", "tqdm")
 NEEDLESS_FOR_MOST_RUNS = (

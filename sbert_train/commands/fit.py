@@ -1,0 +1,92 @@
+"""sbert-train fit."""
+
+import sys
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sbert_train.commands.options import ConfigOption, Overrides
+from sbert_train.commands.printing import print_comparison, quiet_libraries
+
+_STARTED = time.monotonic()
+
+
+def fit(
+    config: ConfigOption,
+    overrides: Overrides = None,
+    overwrite: Annotated[
+        bool,
+        typer.Option(
+            "--overwrite",
+            help="Begin anew, also in place of a run with another configuration in the same output_dir.",
+        ),
+    ] = False,
+    resume: Annotated[
+        str,
+        typer.Option(
+            help="auto: go on from the newest whole checkpoint in output_dir, if there is one. never: from the "
+            "beginning. Or the path of a checkpoint.",
+            metavar="auto|never|PATH",
+        ),
+    ] = "auto",
+    strict: Annotated[
+        bool, typer.Option("--strict", help="A damaged checkpoint is an error; else an older one is taken.")
+    ] = False,
+    allow_changes: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A key that may have another value than in the checkpoint, such as train.num_train_epochs; "
+            "repeatable.",
+            metavar="KEY",
+        ),
+    ] = None,
+) -> None:
+    """Fine-tune a model, and measure it against the one it came from."""
+    from sbert_train.config import WrongValues, load_config
+    from sbert_train.recipes import find_config
+
+    try:
+        settings = load_config(find_config(config), overrides or [])
+    except WrongValues as error:
+        # At once, for what follows takes some seconds.
+        print(f"sbert-train: {error}", file=sys.stderr, flush=True)
+        quiet_libraries()
+        from sbert_train.training.everything_wrong import what_else_is_wrong
+
+        for line in what_else_is_wrong(error):
+            print(line, file=sys.stderr)
+        raise typer.Exit(2) from error
+    quiet_libraries()
+    from sbert_train.training.fit import fit as run
+
+    with settings.hiding_environment():
+        result = run(
+            settings,
+            resume=resume,
+            overwrite=overwrite,
+            strict=strict,
+            allow_changes=allow_changes or [],
+            started=_STARTED,
+        )
+    if not result.first_process:
+        return
+    if result.comparison is not None:
+        print_comparison(result.comparison, also=result.selected_by)
+    _print_next(result.base, result.folder.model)
+
+
+def _print_next(base: str, model: Path) -> None:
+    """What to do with a new model, in commands that run as they are."""
+    from sbert_train.model.read_layout import read_layout
+
+    two_heads = read_layout(model).document_head is not None
+    form, place = ("sentence-transformers", "export") if two_heads else ("onnx", "onnx")
+    arguments = '["Hello."], role="query"' if two_heads else '["Hello."]'
+    print(f"The model is in {model}. Next:\n")
+    print(f"  sbert-train eval {base} {model} --data my_pairs.csv")
+    print(f"  sbert-train export {model} --to {form} --output {model.parent / place}")
+    print(
+        f"""  python -c 'from sbert_train import SentenceEncoder as E; print(E.load("{model}").encode({arguments}))'"""
+    )
