@@ -8,10 +8,10 @@ from typing import Any
 import transformers.trainer
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
-from benchmarks.speed.memory import MemoryMeter
 from benchmarks.speed.profiling import StepProfile
 from benchmarks.speed.runs import Run
 from benchmarks.speed.started import seconds_since_start
+from sbert_train.training.memory import MemoryMeter
 
 
 class Clock(TrainerCallback):

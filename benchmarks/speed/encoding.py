@@ -12,8 +12,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from benchmarks.speed.memory import MemoryMeter
 from benchmarks.speed.runs import OURS, Run
+from sbert_train.training.memory import MemoryMeter
 
 WARM_UP = 64
 """Texts that are encoded before the clock starts."""

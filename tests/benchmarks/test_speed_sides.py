@@ -27,7 +27,6 @@ from benchmarks.speed.clock import watching
 from benchmarks.speed.encoding import largest_difference
 from benchmarks.speed.matmul import peaks
 from benchmarks.speed.measure import measure, rows_of, tokens_of
-from benchmarks.speed.memory import MemoryMeter
 from benchmarks.speed.models import DROPOUT, count_tokens, matmul_parameters, model_folder, without_dropout
 from benchmarks.speed.profiling import KINDS, OTHER, OUTSIDE, WARM_UP
 from benchmarks.speed.queue import Queue
@@ -230,15 +229,6 @@ def test_the_clock_leaves_the_trainers_as_they_were() -> None:
         assert len(transformers.trainer.DEFAULT_CALLBACKS) == len(usual) + 1
         raise RuntimeError("interrupted")
     assert usual == transformers.trainer.DEFAULT_CALLBACKS
-
-
-def test_memory_counts_from_the_meter_on() -> None:
-    large = np.ones(30_000_000)  # 240 MB
-    del large
-    meter = MemoryMeter()
-    assert meter.peak() - meter.base < 100e6, "what was held before is forgotten"
-    again = np.ones(30_000_000)
-    assert again[0] and 200e6 < meter.peak() - meter.base < 400e6
 
 
 def test_both_sides_encode_the_same_texts(folder: Path, tiny_model: Path, tmp_path: Path) -> None:
