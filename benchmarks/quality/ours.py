@@ -30,8 +30,8 @@ def train(
         model=result.folder.model,
         classifier=classifier if classifier.is_file() else None,
         steps=training["steps"],
-        rows_seen=round(training["rows_per_second"] * training["seconds"]),
-        seconds=training["seconds"],
+        rows_seen=round(training["pairs_per_second"] * training["train_runtime"]),
+        seconds=training["train_runtime"],
     )
 
 

@@ -10,7 +10,7 @@ from transformers import TrainingArguments, set_seed
 
 from sbert_train.config import RunConfig, dump_config
 from sbert_train.errors import Interrupted
-from sbert_train.evaluation.compare import Comparison, before_after
+from sbert_train.evaluation.compare import Comparison
 from sbert_train.evaluation.results import TaskResult
 from sbert_train.paths import expanded
 from sbert_train.training.arguments import early_stopping, training_arguments
@@ -23,7 +23,7 @@ from sbert_train.training.parts import Parts, load_parts
 from sbert_train.training.plan import plan_lines, resume_lines, trust_lines
 from sbert_train.training.prepare import own_head
 from sbert_train.training.progress import Progress
-from sbert_train.training.report import describe_speed, write_card, write_report
+from sbert_train.training.report import Outcome, describe_speed, write_card, write_report
 from sbert_train.training.resume import AUTO, Start, agreed_checkpoint
 from sbert_train.training.run_folder import RunFolder
 from sbert_train.training.save_points import SavePoints
@@ -145,14 +145,14 @@ class _Run:
         with self.signals.deferred(), closing(bar):
             trainer.train(resume_from_checkpoint=None if chosen is None else self.folder.place_of(chosen))
         self._keep(trainer, parts)
-        after = trainer.run_tasks()
-        comparison = before_after(before, after) if parts.tasks else None
+        outcome = Outcome.of(trainer, before)
         if self.first:
             sets = (*parts.data.sets, *parts.eval_sets)
-            write_report(self.folder, self.base, trainer, sets, comparison)
-            write_card(self.folder, self.name, self.base, parts.model.encoder, parts.data.sets, comparison)
+            write_report(self.folder, self.base, trainer, sets, outcome)
+            encoder, comparison = parts.model.encoder, outcome.comparison
+            write_card(self.folder, self.name, self.base, encoder, parts.data.sets, comparison)
         trainer.accelerator.wait_for_everyone()  # one that left first could leave others waiting for ever
-        return FitResult(self.folder, self.base, comparison, selected_by(self.args), self.first)
+        return FitResult(self.folder, self.base, outcome.comparison, selected_by(self.args), self.first)
 
     def _trainer(self, parts: Parts, identity: RunIdentity) -> tuple[SentenceTrainer, ProgressBar]:
         stop_early, progress = early_stopping(self.config), Progress()

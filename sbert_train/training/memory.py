@@ -1,10 +1,15 @@
 """Memory that a process holds, now and at most."""
 
 import re
-import resource
+import sys
 from pathlib import Path
 
 import torch
+
+try:
+    import resource
+except ImportError:  # Windows has none
+    resource = None  # type: ignore[assignment]
 
 _STATUS, _CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
@@ -16,8 +21,13 @@ class MemoryMeter:
     it does not, the mark is that of the whole process.
     """
 
-    def __init__(self) -> None:
-        self._cuda = torch.cuda.is_available()
+    def __init__(self, *, cuda: bool | None = None) -> None:
+        """Begin.
+
+        Args:
+            cuda: whether to look at the GPU; None: where there is one.
+        """
+        self._cuda = torch.cuda.is_available() if cuda is None else cuda
         if self._cuda:
             torch.cuda.reset_peak_memory_stats()
             self.base = int(torch.cuda.memory_allocated())
@@ -26,7 +36,7 @@ class MemoryMeter:
             self.base = _status("VmRSS") or _highest()
 
     def peak(self) -> int:
-        """In bytes."""
+        """In bytes; 0 where the system does not tell."""
         if self._cuda:
             return int(torch.cuda.max_memory_allocated())
         return _status("VmHWM") or _highest()
@@ -48,4 +58,7 @@ def _status(field: str) -> int:
 
 
 def _highest() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    if resource is None:
+        return 0
+    highest = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return highest if sys.platform == "darwin" else highest * 1024  # which counts bytes where others count kB

@@ -18,6 +18,11 @@ class Progress:
     """As `Stopwatch` takes them."""
     rows: int = 0
     """Rows of all processes that a loss was computed of."""
+    tokens: int | None = 0
+    """Tokens of all processes that the backbone read for a loss: of each distinct text of a batch, once. None where an
+    earlier part of the run did not count them."""
+    peak_memory_bytes: int = 0
+    """The most that a process held, as `MemoryMeter` takes it."""
     loss: float = 0.0
     """The loss of each step, the mean over its rows, added up."""
     stopped_early: bool = False
@@ -27,3 +32,8 @@ class Progress:
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
+
+    @classmethod
+    def from_json(cls, found: dict[str, Any]) -> "Progress":
+        """What `to_json` wrote, maybe before tokens were counted."""
+        return cls(**{"tokens": None, **found})

@@ -1,62 +1,99 @@
-"""What a finished run writes down: report.json for programs, and the model's card for people."""
+"""What a finished run writes down for programs, report.json, and for people: the model's card."""
 
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from sbert_train import __version__
 from sbert_train.data.sieve import describe
 from sbert_train.data.sources import LoadedSet
-from sbert_train.evaluation.compare import Comparison
+from sbert_train.evaluation.compare import Comparison, before_after
+from sbert_train.evaluation.results import TaskResult
 from sbert_train.export.card import CardFacts, model_card
 from sbert_train.model.encoder import SentenceEncoder
 from sbert_train.model.resolve import hub_id_of
-from sbert_train.training.run_folder import CARD, RunFolder, replace_text, write_json
+from sbert_train.reporting.verdict import findings, verdict
+from sbert_train.training.run_folder import CARD, RunFolder, describe_environment, replace_text, write_json
+from sbert_train.training.run_log import monitors_of, read_log, warnings_of
+from sbert_train.training.selection import selected_by
 from sbert_train.training.trainer import SentenceTrainer
+
+SCHEMA = 1
+"""Counted up where a key of report.json goes or changes its meaning; a new key changes nothing for its readers."""
+
+Results = Mapping[str, TaskResult]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the eval sets say of a run's models."""
+
+    before: Results
+    """Of the base."""
+    best: Results
+    """Of the model that was kept."""
+    final: Results
+    """Of the model after the last step."""
+    comparison: Comparison | None
+    """Of the base and the model that was kept; None without eval sets."""
+
+    @classmethod
+    def of(cls, trainer: SentenceTrainer, before: Results) -> "Outcome":
+        """Evaluate the model that a training ended with, on every process."""
+        best = trainer.run_tasks()
+        final = best if trainer.last is None else trainer.last
+        return cls(before, best, final, before_after(before, best) if best else None)
 
 
 def write_report(
-    folder: RunFolder,
-    base: str,
-    trainer: SentenceTrainer,
-    sets: Sequence[LoadedSet],
-    comparison: Comparison | None,
+    folder: RunFolder, base: str, trainer: SentenceTrainer, sets: Sequence[LoadedSet], outcome: Outcome
 ) -> None:
-    """Write report.json.
-
-        sbert_train: version     base: the model's base     seed
-        training: {steps, epochs, seconds, seconds_to_first_step, rows_per_second, input_share,
-                   mean_loss, resumed_from, best_step, best_metric_name}
-        data: [{set, read, kept, filtered, limited, dropped: {reason: rows}, kept_with: {reason: rows}}, ...]
-        evaluation: Comparison.to_json() of the models "before" and "after"; null without eval sets
-
-    seconds are those from the first step to the last, with evaluations and checkpoints; rows_per_second are over
-    them. Where the run went on after interruptions (resumed_from: [steps]), these, mean_loss and input_share are of all
-    its parts together. seconds_to_first_step are those from the first command to the end of its first optimizer step;
-    input_share is that of `Stopwatch`, of the first process. best_step is null when the last model was kept.
-    """
-    args, state = trainer.args, trainer.state
+    """Write report.json; docs/report.md tells what its keys mean."""
+    selected, comparison = selected_by(trainer.args), outcome.comparison
+    log = read_log(folder.log)
     write_json(
         folder.report,
         {
+            "schema": SCHEMA,
             "sbert_train": __version__,
             "base": base,
-            "seed": args.seed,
-            "training": {
-                "steps": state.global_step,
-                "epochs": state.epoch,
-                "seconds": trainer.seconds,
-                "seconds_to_first_step": trainer.stopwatch.seconds_to_first_step,
-                "rows_per_second": trainer.progress.rows / trainer.seconds,
-                "input_share": trainer.stopwatch.input_share,
-                "mean_loss": trainer.progress.loss / max(1, state.global_step),
-                "resumed_from": trainer.progress.resumed_from,
-                "best_step": state.best_global_step if args.load_best_model_at_end else None,
-                "best_metric_name": args.metric_for_best_model,
-            },
+            "seed": trainer.args.seed,
+            "verdict": verdict(findings(comparison, selected)),
+            "selected_by": selected,
+            "baseline": _metrics(outcome.before),
+            "best": _metrics(outcome.best),
+            "final": _metrics(outcome.final),
+            "deltas": _deltas(comparison),
+            "training": describe_training(trainer),
+            "monitors": monitors_of(log),
+            "warnings": warnings_of(log),
             "data": [{"set": one.name, **asdict(one.account)} for one in sets],
             "evaluation": comparison.to_json() if comparison else None,
+            "versions": describe_environment(),
         },
     )
+
+
+def describe_training(trainer: SentenceTrainer) -> dict[str, Any]:
+    """What training took; of all parts of a run together, where it went on after interruptions."""
+    args, state, progress = trainer.args, trainer.state, trainer.progress
+    seconds = trainer.seconds
+    return {
+        "steps": state.global_step,
+        "epochs": state.epoch,
+        "train_runtime": seconds,
+        "seconds_to_first_step": trainer.stopwatch.seconds_to_first_step,
+        "pairs_per_second": progress.rows / seconds,
+        "tokens_per_second": progress.tokens / seconds if progress.tokens else None,
+        "input_share": trainer.stopwatch.input_share,
+        "device": args.device.type,
+        "processes": args.world_size,
+        "peak_memory_bytes": progress.peak_memory_bytes or None,
+        "mean_loss": progress.loss / max(1, state.global_step),
+        "resumed_from": progress.resumed_from,
+        "best_step": state.best_global_step if args.load_best_model_at_end else None,
+        "best_metric_name": args.metric_for_best_model,
+    }
 
 
 def describe_speed(trainer: SentenceTrainer) -> str:
@@ -87,3 +124,18 @@ def write_card(
         config=folder.config.read_text(encoding="utf-8"),
     )
     replace_text(folder.model / CARD, model_card(encoder, facts))
+
+
+def _metrics(results: Results) -> dict[str, dict[str, float]]:
+    return {name: dict(result.metrics) for name, result in results.items()}
+
+
+def _deltas(comparison: Comparison | None) -> dict[str, dict[str, dict[str, float]]]:
+    """Eval set -> metric -> the best model's figure minus the base's, with the interval of that difference."""
+    return {
+        task.task: {
+            metric: {"value": change.value, "low": change.low, "high": change.high}
+            for metric, change in task.differences["after"].items()
+        }
+        for task in (comparison.tasks if comparison else ())
+    }

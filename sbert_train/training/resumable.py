@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import safetensors.torch
+from accelerate.utils import gather_object
 from torch import Tensor, nn
 from torch.optim.lr_scheduler import LambdaLR
 from transformers import Trainer
@@ -21,6 +22,7 @@ from sbert_train.training import checkpoints, faults
 from sbert_train.training import progress as progress_file
 from sbert_train.training.checkpoints import Checkpoint, taken_up
 from sbert_train.training.identity import FILE as IDENTITY_FILE
+from sbert_train.training.memory import MemoryMeter
 from sbert_train.training.progress import Progress
 from sbert_train.training.run_folder import write_json
 
@@ -51,6 +53,9 @@ class ResumableTrainer(Trainer):
         self._keep = self.args.save_total_limit
         self.args.save_total_limit = None  # Trainer would remove whatever is named like a checkpoint
         self._began: float | None = None
+        self._meter: MemoryMeter | None = None
+        self.tokens_here = 0
+        """Tokens that this process read since the processes last added up theirs."""
 
     @property
     def _folder(self) -> Path:
@@ -68,11 +73,26 @@ class ResumableTrainer(Trainer):
             TrainingError: training diverged, or the best model is not there to end with.
         """
         self._began = time.monotonic()
+        self._meter = MemoryMeter(cuda=self.args.device.type == "cuda")
         trained = super().train(*args, **kwargs)
-        self.progress.seconds, self._began = self.seconds, None
+        self._stop_clock()
+        self._add_up()
         if self.args.load_best_model_at_end and self.state.best_global_step and self._best is None:
             raise self._no_best("it is gone")  # Trainer would end with the last model, and not say so
         return trained
+
+    def _stop_clock(self) -> None:
+        self.progress.seconds, self._began = self.seconds, None
+
+    def _add_up(self) -> None:
+        """Add up what every process counts by itself; all of them have to come here."""
+        own = (self.tokens_here, 0 if self._meter is None else self._meter.peak())
+        every = gather_object([own]) if self.args.world_size > 1 else [own]
+        tokens, peaks = zip(*every, strict=True)
+        self.tokens_here = 0
+        if self.progress.tokens is not None:
+            self.progress.tokens += sum(tokens)
+        self.progress.peak_memory_bytes = max(self.progress.peak_memory_bytes, *peaks)
 
     def get_batch_samples(self, *args: Any, **kwargs: Any) -> Any:
         """The batches of an optimizer step; none where the run that this one goes on from had come to its end. Trainer
@@ -127,6 +147,7 @@ class ResumableTrainer(Trainer):
         """
         folder, step = self._folder, self.state.global_step
         faults.require_finite(self.model, step)
+        self._add_up()
         stage = checkpoints.stage_of(folder, step)
         try:
             if self.is_world_process_zero():
@@ -184,8 +205,11 @@ class ResumableTrainer(Trainer):
         checkpoint = Path(resume_from_checkpoint)
         self._load_weights(checkpoint)
         with taken_up(checkpoint):
-            found = Progress(**Checkpoint(checkpoint, 0).read_json(progress_file.FILE))
+            found = Progress.from_json(Checkpoint(checkpoint, 0).read_json(progress_file.FILE))
         vars(self.progress).update(vars(found))
+
+    def before_best(self) -> None:
+        """Called while the weights are still those of the last step, when those of a better one will replace them."""
 
     def _load_weights(self, checkpoint: Path) -> None:
         with taken_up(checkpoint):
@@ -263,11 +287,14 @@ class ResumableTrainer(Trainer):
         )
 
     def _load_best_model(self) -> None:
-        """Take up the weights of the best checkpoint.
+        """Take up the weights of the best checkpoint; training is over.
 
         Raises:
             TrainingError: it is damaged.
         """
+        self._stop_clock()
+        if self.state.best_global_step != self.state.global_step:
+            self.before_best()
         best = self._best
         wrong = "it is gone" if best is None else checkpoints.damage(best)
         if best is None or wrong:

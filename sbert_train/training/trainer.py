@@ -23,7 +23,7 @@ from sbert_train.data.batch import TextBatch
 from sbert_train.data.collator import collate
 from sbert_train.data.mixing import MixedBatches
 from sbert_train.data.rows import MixedRows
-from sbert_train.errors import ConfigError
+from sbert_train.errors import ConfigError, EvaluationError
 from sbert_train.evaluation.dimensions import evaluate_tasks
 from sbert_train.evaluation.tasks import Task, TaskResult
 from sbert_train.model.head import Head
@@ -122,6 +122,10 @@ class SentenceTrainer(ResumableTrainer):
         self.tasks = tuple(tasks)
         self.dims = tuple(dims)
         self._frozen = frozen
+        self._evaluated: tuple[int, dict[str, TaskResult]] | None = None
+        self.last: dict[str, TaskResult] | None = None
+        """The results of the model of the last step, where a better one replaced it; empty where no figure of it is
+        defined."""
 
     def compute_loss(
         self,
@@ -133,6 +137,7 @@ class SentenceTrainer(ResumableTrainer):
         """One encode of a batch and its objective; the mean over rows, which Trainer scales for accumulation."""
         batch: TextBatch = inputs[BATCH]
         self.progress.rows += batch.rows * self.args.world_size
+        self.tokens_here += batch.input_ids.numel()
         loss, vectors = model(batch)
         return (loss, vectors) if return_outputs else loss
 
@@ -202,6 +207,7 @@ class SentenceTrainer(ResumableTrainer):
     ) -> dict[str, float]:
         """Run all tasks; the metrics are logged and seen by callbacks as those of any Trainer."""
         results = self.run_tasks()
+        self._evaluated = self.state.global_step, results
         metrics = {
             f"{metric_key_prefix}_{name}_{metric}": value
             for name, result in results.items()
@@ -210,6 +216,16 @@ class SentenceTrainer(ResumableTrainer):
         self.log(metrics)
         self.control = self.callback_handler.on_evaluate(self.args, self.state, self.control, metrics)
         return metrics
+
+    def before_best(self) -> None:
+        """Judge the model of the last step, unless the last evaluation has."""
+        if self._evaluated is not None and self._evaluated[0] == self.state.global_step:
+            self.last = self._evaluated[1]
+            return
+        try:
+            self.last = self.run_tasks()
+        except EvaluationError:  # such as of a model that has collapsed since the best one
+            self.last = {}
 
     def run_tasks(self) -> dict[str, TaskResult]:
         """The result of each task for the encoder as it is now; the same on every process."""

@@ -317,8 +317,8 @@ def test_what_is_told_of_a_set_smaller_than_a_batch_is_true(tmp_path: Path, tiny
     result, lines = run(tmp_path, tiny_model, train={"per_device_train_batch_size": 64, "max_steps": 2})
     assert "batches    1 an epoch, of 48 rows; each anchor sees 47 in-batch and 48 hard negatives" in lines
     training = json.loads(result.folder.report.read_text())["training"]
-    assert training["rows_per_second"] * training["seconds"] == pytest.approx(96)
-    assert lines[-2].startswith(f"trained    {training['rows_per_second']:,.1f} rows a second")
+    assert training["pairs_per_second"] * training["train_runtime"] == pytest.approx(96)
+    assert lines[-2].startswith(f"trained    {training['pairs_per_second']:,.1f} rows a second")
     assert f"input took {training['input_share']:.1%} of the steps" in lines[-2]
     assert lines[-1].startswith(
         f"kept       the model of step {training['best_step']} of 2, the best by eval_pairs_"
@@ -378,6 +378,14 @@ def test_two_processes_train_as_one_with_the_double_batch(
     entries = [json.loads(line) for line in (tmp_path / "two" / "log.jsonl").read_text().splitlines()]
     assert [entry["step"] for entry in entries if "loss" in entry] == [1, 2, 3]
     assert [entry["loss"] for entry in entries if "loss" in entry] == pytest.approx(losses(one), rel=1e-3)
+    whole, both = (
+        json.loads((folder / "report.json").read_text())["training"]
+        for folder in (one.folder.root, tmp_path / "two")
+    )
+    assert both["processes"] == 2 and both["pairs_per_second"] * both["train_runtime"] == pytest.approx(48)
+    tokens = [one["tokens_per_second"] * one["train_runtime"] for one in (whole, both)]
+    assert tokens[0] <= tokens[1] < 1.5 * tokens[0], "those of both; a text that both read counts twice"
+
     texts = ["the cat saw the dog", "a bird"]
     two_model = SentenceEncoder.load(tmp_path / "two" / "model")
     np.testing.assert_allclose(

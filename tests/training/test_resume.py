@@ -247,7 +247,7 @@ def test_the_log_and_the_report_count_on(tmp_path: Path, tiny_model: Path) -> No
     assert without_times(resumed.folder.log.read_text()) == without_times(whole.folder.log.read_text())
     one, other = (json.loads(run.folder.report.read_text())["training"] for run in (whole, resumed))
     assert other["mean_loss"] == pytest.approx(one["mean_loss"], rel=1e-12)
-    assert other["rows_per_second"] * other["seconds"] == pytest.approx(96)
+    assert other["pairs_per_second"] * other["train_runtime"] == pytest.approx(96)
     assert (one["resumed_from"], other["resumed_from"]) == ([], [4])
 
 
