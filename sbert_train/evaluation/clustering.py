@@ -12,7 +12,7 @@ from sbert_train.errors import DataError, EvaluationError
 from sbert_train.evaluation.clusters import CLUSTER_METRICS
 from sbert_train.evaluation.encoding import Classify, Encode, encode_distinct
 from sbert_train.evaluation.metrics import Array, is_collapsed
-from sbert_train.evaluation.results import TaskResult
+from sbert_train.evaluation.results import TaskResult, Texts
 from sbert_train.evaluation.roles import fingerprint, naming_set, require_roles
 from sbert_train.evaluation.samples import ClusterSample
 
@@ -90,6 +90,10 @@ class ClusteringTask:
             fingerprint=self.fingerprint,
             sample=sample,
         )
+
+    def texts_of(self, example: int) -> Texts:
+        """The one text."""
+        return (("sentence1", self.texts[example]),)
 
 
 def k_means(embeddings: Array, clusters: int) -> Array:

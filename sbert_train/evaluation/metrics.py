@@ -87,6 +87,19 @@ def pair_similarities(u: Array, v: Array) -> dict[str, Floats]:
     }
 
 
+def cosines_of(left: Array, right: Array, left_of: Array, right_of: Array) -> Floats:
+    """The cosine of each pair of a row of left (Q, D) and a row of right (C, D), which are named by their numbers, each
+    (N,); (N,), a block of pairs at a time.
+
+    Rounded to float32, the precision of the embeddings, so that equal embeddings tie.
+    """
+    blocks = [slice(start, start + PAIRS_PER_BLOCK) for start in range(0, len(left_of), PAIRS_PER_BLOCK)]
+    found = [
+        cosine(left[left_of[b]].astype(np.float64), right[right_of[b]].astype(np.float64)) for b in blocks
+    ]
+    return np.concatenate(found).astype(np.float32).astype(np.float64)
+
+
 def check_embeddings(embeddings: Array, what: str) -> Array:
     """The embeddings, once they are known to be (N >= 1, D) and finite; EvaluationError otherwise."""
     if embeddings.ndim != 2 or 0 in embeddings.shape:

@@ -13,7 +13,7 @@ from sbert_train.errors import DataError, EvaluationError
 from sbert_train.evaluation.classes import CLASS_METRICS
 from sbert_train.evaluation.encoding import Classify, Encode, encode_distinct
 from sbert_train.evaluation.metrics import PAIRS_PER_BLOCK, Array, is_collapsed
-from sbert_train.evaluation.results import TaskResult
+from sbert_train.evaluation.results import TaskResult, Texts
 from sbert_train.evaluation.roles import fingerprint, naming_set, require_roles
 from sbert_train.evaluation.samples import ClassSample
 
@@ -71,6 +71,10 @@ class NliTask:
             fingerprint=self.fingerprint,
             sample=ClassSample(self.labels, predicted),
         )
+
+    def texts_of(self, example: int) -> Texts:
+        """Both sentences of a pair."""
+        return ("sentence1", self.sentence1[example]), ("sentence2", self.sentence2[example])
 
     def _predicted(self, encode: Encode, classify: Classify | None) -> Array:
         """The class that the classifier finds most likely for each pair, (N,)."""

@@ -11,7 +11,7 @@ from datasets import Dataset
 from sbert_train.errors import DataError
 from sbert_train.evaluation.encoding import Classify, Encode, encode_distinct
 from sbert_train.evaluation.metrics import SIMILARITIES, pair_similarities
-from sbert_train.evaluation.results import TaskResult
+from sbert_train.evaluation.results import Cosines, TaskResult, Texts
 from sbert_train.evaluation.roles import fingerprint, naming_set, require_roles
 from sbert_train.evaluation.samples import BinarySample
 from sbert_train.evaluation.thresholds import (
@@ -84,7 +84,14 @@ class PairClassificationTask:
                 for metric, decision in _decisions(name, cut(similarities[name], self.labels, once)).items()
             },
             sample=sample,
+            cosines=Cosines(
+                similarities["cosine"][self.labels == 1], similarities["cosine"][self.labels == 0]
+            ),
         )
+
+    def texts_of(self, example: int) -> Texts:
+        """Both sentences of a pair."""
+        return ("sentence1", self.sentence1[example]), ("sentence2", self.sentence2[example])
 
 
 def _decisions(similarity: str, cuts: Cuts) -> dict[str, dict[str, float]]:

@@ -10,9 +10,9 @@ from datasets import Dataset
 
 from sbert_train.errors import DataError, EvaluationError
 from sbert_train.evaluation.encoding import Classify, Encode, encode_distinct
-from sbert_train.evaluation.metrics import PAIRS_PER_BLOCK, Array, Floats, cosine, is_collapsed
+from sbert_train.evaluation.metrics import Array, Floats, cosines_of, is_collapsed
 from sbert_train.evaluation.relevance import judgements
-from sbert_train.evaluation.results import TaskResult
+from sbert_train.evaluation.results import Cosines, TaskResult, Texts
 from sbert_train.evaluation.roles import fingerprint, naming_set, require_roles
 from sbert_train.evaluation.samples import QuerySample
 from sbert_train.evaluation.thresholds import average_precision, cut
@@ -74,7 +74,8 @@ class RerankingTask:
                     f"the model embeds all {len(candidates):,} candidates alike, so it cannot rank them; "
                     "it has collapsed: lower the learning rate or check the pooling"
                 )
-        cosines = _cosines(queries, candidates, np.repeat(np.arange(len(queries)), self.sizes))
+        query_of = np.repeat(np.arange(len(queries)), self.sizes)
+        cosines = cosines_of(queries, candidates, query_of, np.arange(len(candidates)))
         ends = np.cumsum(self.sizes)[:-1]
         lists = list(zip(np.split(cosines, ends), np.split(self.relevant, ends), strict=True))
         values = {
@@ -96,6 +97,19 @@ class RerankingTask:
             },
             fingerprint=self.fingerprint,
             sample=QuerySample(values),
+            cosines=Cosines(cosines[self.relevant], cosines[~self.relevant]),
+        )
+
+    def texts_of(self, example: int) -> Texts:
+        """A query, its first relevant candidate and its first other one."""
+        start = sum(self.sizes[:example])
+        own = range(start, start + self.sizes[example])
+        relevant = next(i for i in own if self.relevant[i])
+        other = next(i for i in own if not self.relevant[i])
+        return (
+            ("anchor", self.queries[example]),
+            ("positive", self.candidates[relevant]),
+            ("negative", self.candidates[other]),
         )
 
 
@@ -108,15 +122,3 @@ def reciprocal_rank_of(cosines: Floats, relevant: Array) -> float:
     """1 / rank of one query's first relevant candidate, 0 beyond DEPTH; irrelevant ones of its cosine stand before."""
     rank = 1 + np.count_nonzero(cosines[~relevant] >= cosines[relevant].max())
     return float(rank <= DEPTH) / rank
-
-
-def _cosines(queries: Array, candidates: Array, query_of: Array) -> Floats:
-    """The cosine of each candidate (P, D) with its query, a row of (Q, D), as (P,); a block of pairs at a time.
-
-    Rounded to float32, the precision of the embeddings, so that equal embeddings tie.
-    """
-    blocks = [slice(start, start + PAIRS_PER_BLOCK) for start in range(0, len(candidates), PAIRS_PER_BLOCK)]
-    found = [
-        cosine(queries[query_of[b]].astype(np.float64), candidates[b].astype(np.float64)) for b in blocks
-    ]
-    return np.concatenate(found).astype(np.float32).astype(np.float64)

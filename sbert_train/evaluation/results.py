@@ -3,7 +3,19 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from sbert_train.evaluation.metrics import Floats
 from sbert_train.evaluation.samples import Sample
+
+Texts = tuple[tuple[str, str], ...]
+"""(role, text) of each text of an example."""
+
+
+@dataclass(frozen=True, eq=False)
+class Cosines:
+    """The cosines of texts that an eval set says belong together, and of texts that it says do not."""
+
+    together: Floats
+    apart: Floats
 
 
 @dataclass(frozen=True)
@@ -30,6 +42,8 @@ class TaskResult:
     """Metric -> what this model's figure rests on, such as the threshold of its best F1, and precision there."""
     sample: Sample = field(repr=False, compare=False)
     """The examples, for resampling."""
+    cosines: Cosines | None = field(kw_only=True, default=None, repr=False, compare=False)
+    """How far the model tells apart what the set tells apart; None where it says nothing of two texts."""
 
     @property
     def primary(self) -> float:

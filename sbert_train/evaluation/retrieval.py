@@ -10,10 +10,17 @@ from datasets import Dataset
 
 from sbert_train.errors import DataError, EvaluationError
 from sbert_train.evaluation.encoding import Classify, Encode, encode_distinct
-from sbert_train.evaluation.metrics import RANKING_METRICS, Array, is_collapsed, ranking_values
+from sbert_train.evaluation.metrics import (
+    RANKING_METRICS,
+    Array,
+    Floats,
+    cosines_of,
+    is_collapsed,
+    ranking_values,
+)
 from sbert_train.evaluation.nearest import nearest
 from sbert_train.evaluation.relevance import judgements
-from sbert_train.evaluation.results import TaskResult
+from sbert_train.evaluation.results import Cosines, TaskResult, Texts
 from sbert_train.evaluation.roles import fingerprint, naming_set, require_roles
 from sbert_train.evaluation.samples import QuerySample
 
@@ -75,8 +82,9 @@ class RetrievalTask:
                     f"the model embeds all {len(corpus):,} texts of the corpus alike, so it cannot rank "
                     "them; it has collapsed: lower the learning rate or check the pooling"
                 )
-        ranking, _ = nearest(queries, corpus, max(k for _, k in RANKING_METRICS.values()))
-        values = ranking_values(self._hits(ranking), np.array([len(found) for found in self.relevant]))
+        ranking, cosines = nearest(queries, corpus, max(k for _, k in RANKING_METRICS.values()))
+        hits = self._hits(ranking)
+        values = ranking_values(hits, np.array([len(found) for found in self.relevant]))
         return TaskResult(
             task=self.name,
             kind=self.kind,
@@ -91,7 +99,20 @@ class RetrievalTask:
             },
             fingerprint=self.fingerprint,
             sample=QuerySample(values),
+            cosines=Cosines(self._nearest_relevant(queries, corpus), _nearest_others(hits, cosines)),
         )
+
+    def texts_of(self, example: int) -> Texts:
+        """A query and its first relevant text."""
+        return ("anchor", self.queries[example]), ("positive", self.corpus[self.relevant[example][0]])
+
+    def _nearest_relevant(self, queries: Array, corpus: Array) -> Floats:
+        """The cosine of each query with its nearest relevant text, (Q,)."""
+        counts = [len(found) for found in self.relevant]
+        query_of = np.repeat(np.arange(len(queries)), counts)
+        every = cosines_of(queries, corpus, query_of, np.concatenate(self.relevant))
+        found: Floats = np.maximum.reduceat(every, np.cumsum([0, *counts[:-1]]))
+        return found
 
     def _hits(self, ranking: Array) -> Array:
         """Whether each ranked text (Q, K) is relevant to its query, (Q, K) bool."""
@@ -99,3 +120,11 @@ class RetrievalTask:
         size = len(self.corpus)
         keys = [query * size + text for query, found in enumerate(self.relevant) for text in found]
         return np.isin(ranking + np.arange(len(ranking))[:, None] * size, keys)
+
+
+def _nearest_others(hits: Array, cosines: Array) -> Floats:
+    """The cosine of each query with its nearest text that is not relevant, of the ranks that were looked at."""
+    has_other = ~hits.all(axis=1)
+    first = hits.argmin(axis=1)[:, None]
+    found: Floats = np.take_along_axis(cosines, first, axis=1)[has_other, 0].astype(np.float64)
+    return found

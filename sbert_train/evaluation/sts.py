@@ -13,8 +13,8 @@ from sbert_train.data.hints import as_mapped
 from sbert_train.errors import DataError
 from sbert_train.evaluation.correlation import compute_metrics
 from sbert_train.evaluation.encoding import Classify, Encode, encode_distinct
-from sbert_train.evaluation.metrics import is_constant, pair_similarities
-from sbert_train.evaluation.results import TaskResult
+from sbert_train.evaluation.metrics import Floats, is_constant, pair_similarities
+from sbert_train.evaluation.results import Cosines, TaskResult, Texts
 from sbert_train.evaluation.roles import fingerprint, naming_set, require_roles
 from sbert_train.evaluation.samples import PairSample
 
@@ -59,6 +59,7 @@ class StsTask:
             )
             both: Any = pair  # the type of EvalPrediction knows no pairs
             metrics = compute_metrics(EvalPrediction(predictions=both, label_ids=self.gold))
+        similarities = pair_similarities(*pair)
         return TaskResult(
             task=self.name,
             kind=self.kind,
@@ -68,5 +69,16 @@ class StsTask:
             unit="pairs",
             details={"pairs": len(self.gold)},
             fingerprint=self.fingerprint,
-            sample=PairSample(self.gold, pair_similarities(*pair)),
+            sample=PairSample(self.gold, similarities),
+            cosines=self._by_third(similarities["cosine"]),
         )
+
+    def texts_of(self, example: int) -> Texts:
+        """Both sentences of a pair."""
+        return ("sentence1", self.sentence1[example]), ("sentence2", self.sentence2[example])
+
+    def _by_third(self, cosines: Floats) -> Cosines:
+        """Those of the pairs whose scores lie in the upper and in the lower third of the range of scores."""
+        low, high = self.gold.min(), self.gold.max()
+        third = (high - low) / 3
+        return Cosines(cosines[self.gold >= high - third], cosines[self.gold <= low + third])

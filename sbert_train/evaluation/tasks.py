@@ -11,12 +11,12 @@ from sbert_train.evaluation.encoding import Classify, Encode
 from sbert_train.evaluation.nli import NliTask
 from sbert_train.evaluation.pair_classification import PairClassificationTask
 from sbert_train.evaluation.reranking import RerankingTask
-from sbert_train.evaluation.results import TaskResult
+from sbert_train.evaluation.results import TaskResult, Texts
 from sbert_train.evaluation.retrieval import RetrievalTask
 from sbert_train.evaluation.sts import StsTask
 from sbert_train.evaluation.triplets import TripletTask
 
-__all__ = ["TASKS", "Classify", "Encode", "Task", "TaskResult", "make_task"]
+__all__ = ["TASKS", "Classify", "Encode", "Task", "TaskResult", "Texts", "make_task"]
 
 
 class Task(Protocol):
@@ -42,6 +42,9 @@ class Task(Protocol):
         Args:
             classify: the classifier that was trained with the model, if it has one; for tasks about classes.
         """
+
+    def texts_of(self, example: int) -> Texts:
+        """The texts of an example, by its number in the result's sample."""
 
 
 TASKS: Mapping[str, type[Task]] = {

@@ -12,7 +12,7 @@ from sbert_train.errors import DataError, EvaluationError
 from sbert_train.evaluation.encoding import Classify, Encode, encode_distinct
 from sbert_train.evaluation.metrics import SIMILARITIES, is_collapsed, pair_similarities
 from sbert_train.evaluation.relevance import negatives_of
-from sbert_train.evaluation.results import TaskResult
+from sbert_train.evaluation.results import Cosines, TaskResult, Texts
 from sbert_train.evaluation.roles import fingerprint, naming_set, require_roles
 from sbert_train.evaluation.samples import QuerySample
 
@@ -85,4 +85,11 @@ class TripletTask:
             details={"rows": rows, "triplets": len(self.negatives)},
             fingerprint=self.fingerprint,
             sample=QuerySample(won),
+            cosines=Cosines(similarities["cosine"][:rows], similarities["cosine"][rows:]),
         )
+
+    def texts_of(self, example: int) -> Texts:
+        """The anchor, the positive and the negatives of a row."""
+        negatives = self.negatives[example * self.per_row : (example + 1) * self.per_row]
+        pair = ("anchor", self.anchors[example]), ("positive", self.positives[example])
+        return (*pair, *(("negative", text) for text in negatives))

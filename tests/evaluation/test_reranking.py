@@ -9,7 +9,7 @@ from datasets import Dataset
 from sklearn.metrics import average_precision_score
 
 from sbert_train.errors import DataError, EvaluationError
-from sbert_train.evaluation import reranking
+from sbert_train.evaluation import metrics
 from sbert_train.evaluation.reranking import RerankingTask
 
 Angles = Callable[[Mapping[str, float]], Any]
@@ -101,7 +101,7 @@ def test_figures_do_not_depend_on_the_blocks_and_equal_sklearn(
         expected.append(average_precision_score(task.relevant[own], scores))
         start += size
     assert result.metrics["map"] == pytest.approx(np.mean(expected))
-    monkeypatch.setattr(reranking, "PAIRS_PER_BLOCK", 7)
+    monkeypatch.setattr(metrics, "PAIRS_PER_BLOCK", 7)
     assert task.evaluate(hashed).metrics == result.metrics
 
 
