@@ -74,6 +74,7 @@ def fit(
         return
     if result.comparison is not None:
         print_comparison(result.comparison, also=result.selected_by)
+    print(f"The report of the run is {result.folder.page}.")
     _print_next(result.base, result.folder.model)
 
 

@@ -56,6 +56,14 @@ class MixedRows(Dataset[Columns]):
         """The number of texts whose vectors stand for them."""
         return sum(len(one.pooled.table) for one in self._sets if one.pooled is not None)
 
+    def text_lengths(self) -> dict[str, NDArray[np.int32]]:
+        """Role -> how many tokens each of its texts has, special tokens included, over all sets."""
+        found: dict[str, list[NDArray[np.int32]]] = {}
+        for one in self._sets:
+            for role, column in token_columns(one.tokens).items():
+                found.setdefault(role, []).append(column.lengths)
+        return {role: np.concatenate(lengths) for role, lengths in found.items()}
+
     def __getitem__(self, index: int) -> Columns:
         return self.__getitems__([index])
 

@@ -1,6 +1,6 @@
 """What a training came to, in words: better, worse, or no change beyond the chance of these examples."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -12,6 +12,11 @@ Direction = Literal["better", "worse", "no change"]
 UNMEASURED = "There are no eval sets, so whether the model is better than its base was not measured."
 DIGITS, MOST_DIGITS = 3, 6
 MINUS = "\N{MINUS SIGN}"
+BEGINNINGS: Mapping[Direction, str] = {
+    "better": "better on",
+    "worse": "worse on",
+    "no change": "no change beyond chance on",
+}
 
 
 @dataclass(frozen=True)
@@ -35,15 +40,15 @@ class Finding:
 
     @property
     def words(self) -> str:
-        """Such as `better on stsb by 0.044 [0.036, 0.052]`, or `worse`, with the sizes of what was lost."""
-        metric = "" if self.is_primary else f", by {self.metric}"
+        """What stands behind `better on`, such as `stsb by 0.044 [0.036, 0.052]`; of what was lost the sizes, too."""
+        metric = "" if self.is_primary else f" ({self.metric})"
         if self.direction == "no change":
             value, low, high = (signed(one) for one in _of(self.change))
-            return f"no change beyond chance on {self.set} ({value} [{low}, {high}]){metric}"
+            return f"{self.set}{metric} ({value} [{low}, {high}])"
         sizes = sorted(abs(one) for one in (self.change.low, self.change.high))
         digits = _digits(sizes[0])
         value, low, high = (f"{one:.{digits}f}" for one in (abs(self.change.value), *sizes))
-        return f"{self.direction} on {self.set} by {value} [{low}, {high}]{metric}"
+        return f"{self.set}{metric} by {value} [{low}, {high}]"
 
 
 def findings(comparison: Comparison | None, selected_by: str | None) -> list[Finding]:
@@ -68,11 +73,12 @@ def findings(comparison: Comparison | None, selected_by: str | None) -> list[Fin
 
 def verdict(found: Sequence[Finding]) -> str:
     """One sentence: what got better first, then what got worse, then the rest."""
-    order: tuple[Direction, ...] = ("better", "worse", "no change")
-    words = [one.words for direction in order for one in found if one.direction == direction]
-    if not words:
+    if not found:
         return UNMEASURED
-    said = "; ".join(words)
+    words = {
+        direction: [one.words for one in found if one.direction == direction] for direction in BEGINNINGS
+    }
+    said = "; ".join(f"{BEGINNINGS[one]} {', '.join(sets)}" for one, sets in words.items() if sets)
     return f"{said[0].upper()}{said[1:]}."
 
 

@@ -147,10 +147,9 @@ class _Run:
         self._keep(trainer, parts)
         outcome = Outcome.of(trainer, before)
         if self.first:
-            sets = (*parts.data.sets, *parts.eval_sets)
-            write_report(self.folder, self.base, trainer, sets, outcome)
-            encoder, comparison = parts.model.encoder, outcome.comparison
-            write_card(self.folder, self.name, self.base, encoder, parts.data.sets, comparison)
+            trained, told = parts.data.sets, (self.folder, self.name, self.base)
+            write_report(*told, trainer, trained, parts.eval_sets, outcome)
+            write_card(*told, parts.model.encoder, trained, outcome.comparison)
         trainer.accelerator.wait_for_everyone()  # one that left first could leave others waiting for ever
         return FitResult(self.folder, self.base, outcome.comparison, selected_by(self.args), self.first)
 

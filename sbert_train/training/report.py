@@ -1,4 +1,4 @@
-"""What a finished run writes down for programs, report.json, and for people: the model's card."""
+"""What a finished run writes down: report.json for programs, report.html and the model's card for people."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -12,6 +12,9 @@ from sbert_train.evaluation.results import TaskResult
 from sbert_train.export.card import CardFacts, model_card
 from sbert_train.model.encoder import SentenceEncoder
 from sbert_train.model.resolve import hub_id_of
+from sbert_train.reporting.details import details_of
+from sbert_train.reporting.page import page
+from sbert_train.reporting.run import Run
 from sbert_train.reporting.verdict import findings, verdict
 from sbert_train.training.run_folder import CARD, RunFolder, describe_environment, replace_text, write_json
 from sbert_train.training.run_log import monitors_of, read_log, warnings_of
@@ -46,32 +49,52 @@ class Outcome:
 
 
 def write_report(
-    folder: RunFolder, base: str, trainer: SentenceTrainer, sets: Sequence[LoadedSet], outcome: Outcome
+    folder: RunFolder,
+    name: str,
+    base: str,
+    trainer: SentenceTrainer,
+    data: Sequence[LoadedSet],
+    eval_sets: Sequence[LoadedSet],
+    outcome: Outcome,
 ) -> None:
-    """Write report.json; docs/report.md tells what its keys mean."""
-    selected, comparison = selected_by(trainer.args), outcome.comparison
-    log = read_log(folder.log)
-    write_json(
-        folder.report,
-        {
-            "schema": SCHEMA,
-            "sbert_train": __version__,
-            "base": base,
-            "seed": trainer.args.seed,
-            "verdict": verdict(findings(comparison, selected)),
-            "selected_by": selected,
-            "baseline": _metrics(outcome.before),
-            "best": _metrics(outcome.best),
-            "final": _metrics(outcome.final),
-            "deltas": _deltas(comparison),
-            "training": describe_training(trainer),
-            "monitors": monitors_of(log),
-            "warnings": warnings_of(log),
-            "data": [{"set": one.name, **asdict(one.account)} for one in sets],
-            "evaluation": comparison.to_json() if comparison else None,
-            "versions": describe_environment(),
-        },
+    """Write report.json, and report.html, which shows the same.
+
+    Args:
+        name, base: of the run and its base model, as the configuration writes them.
+        data: the sets that were trained on.
+    """
+    selected, log = selected_by(trainer.args), read_log(folder.log)
+    found = findings(outcome.comparison, selected)
+    report = {
+        "schema": SCHEMA,
+        "sbert_train": __version__,
+        "base": base,
+        "seed": trainer.args.seed,
+        "verdict": verdict(found),
+        "selected_by": selected,
+        "baseline": _metrics(outcome.before),
+        "best": _metrics(outcome.best),
+        "final": _metrics(outcome.final),
+        "deltas": _deltas(outcome.comparison),
+        "training": describe_training(trainer),
+        "monitors": monitors_of(log),
+        "warnings": warnings_of(log),
+        "data": [*_accounts("training", data), *_accounts("evaluation", eval_sets)],
+        "evaluation": outcome.comparison.to_json() if outcome.comparison else None,
+        "versions": describe_environment(),
+    }
+    write_json(folder.report, report)
+    run = Run(
+        name=name,
+        report=report,
+        findings=found,
+        log=log,
+        sets=[details_of(task, outcome.before[task.name], outcome.best[task.name]) for task in trainer.tasks],
+        lengths=trainer.rows.text_lengths(),
+        max_length=trainer.encoder.max_length,
+        config=folder.config.read_text(encoding="utf-8"),
     )
+    replace_text(folder.page, page(run))
 
 
 def describe_training(trainer: SentenceTrainer) -> dict[str, Any]:
@@ -124,6 +147,10 @@ def write_card(
         config=folder.config.read_text(encoding="utf-8"),
     )
     replace_text(folder.model / CARD, model_card(encoder, facts))
+
+
+def _accounts(use: str, sets: Sequence[LoadedSet]) -> list[dict[str, Any]]:
+    return [{"set": one.name, "use": use, **asdict(one.account)} for one in sets]
 
 
 def _metrics(results: Results) -> dict[str, dict[str, float]]:

@@ -68,6 +68,10 @@ class RunFolder:
         return self.root / "report.json"
 
     @property
+    def page(self) -> Path:
+        return self.root / "report.html"
+
+    @property
     def checkpoints(self) -> Path:
         return self.root / "checkpoints"
 
@@ -98,7 +102,7 @@ class RunFolder:
         Raises:
             ConfigError: it may not.
         """
-        results = (self.log, self.report, self.model)
+        results = (self.log, self.report, self.page, self.model)
         if not list_checkpoints(self.checkpoints) and not any(path.exists() for path in results):
             return
         if not self.config.exists() or self.config.read_text(encoding="utf-8") != config_text:
@@ -141,7 +145,7 @@ class RunFolder:
 
     def begin(self, config_text: str) -> None:
         """Remove what an earlier run wrote here, and write what is known before the first step."""
-        for file in (self.log, self.report):
+        for file in (self.log, self.report, self.page):
             file.unlink(missing_ok=True)
         for checkpoint in list_checkpoints(self.checkpoints):
             remove(checkpoint)

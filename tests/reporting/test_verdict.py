@@ -55,7 +55,7 @@ def test_a_metric_that_selects_and_is_not_the_primary_one_is_told_too() -> None:
     one = task("search", ndcg=(0.1, 0.05, 0.15), mrr=(0.2, 0.1, 0.3), recall=(0.3, 0.2, 0.4))
     assert said(one) == "Better on search by 0.100 [0.050, 0.150]."
     assert said(one, selected_by="search_mrr") == (
-        "Better on search by 0.100 [0.050, 0.150]; better on search by 0.200 [0.100, 0.300], by mrr."
+        "Better on search by 0.100 [0.050, 0.150], search (mrr) by 0.200 [0.100, 0.300]."
     )
     chosen = findings(Comparison(("before", "after"), (one,), 1000, 0), "search_ndcg")
     assert [(found.metric, found.selects) for found in chosen] == [("ndcg", True)]

@@ -85,7 +85,14 @@ def test_a_run_tells_nothing_of_it(
     run = tmp_path / "runs" / "out-s3cret"
     files = [file for file in run.rglob("*") if file.is_file() and "checkpoints" not in file.parts]
     names = {file.relative_to(run).as_posix() for file in files}
-    assert {"config.yaml", "environment.json", "log.jsonl", "report.json", "model/README.md"} <= names
+    assert {
+        "config.yaml",
+        "environment.json",
+        "log.jsonl",
+        "report.json",
+        "report.html",
+        "model/README.md",
+    } <= names
     told = {file.name: SECRET.findall(file.read_bytes().decode(errors="replace")) for file in files}
     assert {name: secrets for name, secrets in told.items() if secrets} == {}
     assert "# ${OUT}" in (run / "model" / "README.md").read_text()

@@ -44,6 +44,7 @@ def test_a_run_leaves_its_folder_and_a_model_that_others_load(tmp_path: Path, ti
     assert report["training"]["steps"] == 6 and report["training"]["best_step"] == 6
     assert report["data"][0] == {
         "set": "triplets0",
+        "use": "training",
         "read": 48,
         "kept": 48,
         "filtered": 0,
