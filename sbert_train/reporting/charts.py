@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from sbert_train.reporting.html import Html, joined, tag
 from sbert_train.reporting.scales import Axis, axis_around, tick_labels
 
-WIDTH, HEIGHT = 400, 240
+WIDTH, HEIGHT = 400, 246
 LEFT, RIGHT, TOP, BOTTOM = 52, 382, 26, 198
 FEW = 200
 """So many points can be drawn large."""
@@ -173,7 +173,7 @@ def _grid(x: Axis, y: Axis, percent: bool) -> Html:
                     y2=BOTTOM + 4,
                     class_="tick",
                 ),
-                tag("text", label, x=_n(x.place(value)), y=BOTTOM + 17, text_anchor="middle"),
+                tag("text", label, x=_n(x.place(value)), y=BOTTOM + 20, text_anchor="middle"),
             )
             for value, label in zip(columns, tick_labels(columns), strict=True)
         ),
