@@ -50,7 +50,7 @@ class Frame:
 def curves(frame: Frame, lines: Sequence[Line], *, mark: Mark | None = None) -> Html:
     """Lines over a common x axis; few points are drawn as dots, too."""
     xs = [x for line in lines for x, _ in line.points] + ([mark.at] if mark else [])
-    x = Axis(min(xs), max(max(xs), min(xs) + 1), LEFT, RIGHT)
+    x = Axis(min(xs), max(max(xs), min(xs) + 1), LEFT, RIGHT, whole=True)
     y = axis_around([y for line in lines for _, y in line.points], BOTTOM, TOP)
     drawn = [
         joined(_path(line.points, x, y, f"line s{number}"), _dots(line.points, x, y, f"dots s{number}"))
@@ -66,6 +66,7 @@ def histogram(
     *,
     highest: float | None = None,
     mark: Mark | None = None,
+    whole: bool = False,
 ) -> Html:
     """Shares of values between edges, a filled outline for each series.
 
@@ -74,8 +75,9 @@ def histogram(
         shares: (name, share of each bin, 0 to 1) by series.
         highest: the share that the y axis reaches to at least, so that two charts can have the same.
         mark: a value to mark.
+        whole: whether values are whole numbers.
     """
-    x = Axis(edges[0], edges[-1], LEFT, RIGHT)
+    x = Axis(edges[0], edges[-1], LEFT, RIGHT, whole)
     most = max([*(share for _, one in shares for share in one), highest or 0.0])
     y = axis_around([100 * most], BOTTOM, TOP, zero=True)
     drawn = []

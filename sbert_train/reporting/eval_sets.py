@@ -18,11 +18,11 @@ BINS = 30
 MODELS = ("base", "tuned")
 
 COMPARED: Mapping[str, tuple[str, str]] = {
-    "sts": ("pairs with a score in the upper third", "in the lower third"),
-    "pair_classification": ("pairs with label 1", "with label 0"),
+    "sts": ("pairs with a score in the upper third", "pairs with a score in the lower third"),
+    "pair_classification": ("pairs with label 1", "pairs with label 0"),
     "triplet": ("anchor and positive", "anchor and negative"),
-    "retrieval": ("query and its nearest relevant text", "and its nearest other text"),
-    "reranking": ("query and relevant candidates", "and other candidates"),
+    "retrieval": ("query and its nearest relevant text", "query and its nearest other text"),
+    "reranking": ("query and relevant candidates", "query and other candidates"),
 }
 """Kind of task -> whose cosines are shown."""
 
@@ -76,19 +76,23 @@ def _histograms(place: int, kind: str, cosines: tuple[Cosines, Cosines]) -> list
     figures = []
     for model, one, pair in zip(MODELS, cosines, shares, strict=True):
         title = f"Cosines of the {model} model"
-        means = [
-            float(values.mean()) if len(values) else float("nan") for values in (one.together, one.apart)
+        counted = [
+            f"{name} ({count:,})"
+            for name, count in zip(names, (len(one.together), len(one.apart)), strict=True)
         ]
-        words = (
-            f"Mean {number(means[0], 2)} ({len(one.together):,} {names[0]}) and {number(means[1], 2)} "
-            f"({len(one.apart):,} {names[1]}): {number(means[0] - means[1], 2)} apart."
-            if len(one.together) and len(one.apart)
-            else f"{len(one.together):,} {names[0]}, {len(one.apart):,} {names[1]}."
-        )
-        frame = Frame(f"cosines-{place}-{model}", title, words, "cosine")
-        drawn = histogram(frame, edges.tolist(), list(zip(names, pair, strict=True)), highest=highest)
-        figures.append(figure(title, drawn, legend(names, kind="area"), words))
+        words = _means(one)
+        frame = Frame(f"cosines-{place}-{model}", title, f"{' and '.join(counted)}. {words}", "cosine")
+        drawn = histogram(frame, edges.tolist(), list(zip(counted, pair, strict=True)), highest=highest)
+        figures.append(figure(title, drawn, legend(counted, kind="area"), words))
     return figures
+
+
+def _means(one: Cosines) -> str:
+    if not len(one.together) or not len(one.apart):
+        return "There are cosines of one kind only."
+    together, apart = float(one.together.mean()), float(one.apart.mean())
+    how = "apart" if together >= apart else "the wrong way round"
+    return f"Mean {number(together, 2)} against {number(apart, 2)}: {number(abs(together - apart), 2)} {how}."
 
 
 def _shares(values: Array, edges: Array) -> list[float]:

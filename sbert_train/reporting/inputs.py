@@ -16,21 +16,32 @@ BINS = 32
 
 def data_section(run: Run) -> Html:
     """What became of the rows, and how long the training texts are."""
+    sets = run.report["data"]
+    figures = {
+        "read": "rows read",
+        "kept": "kept",
+        "filtered": "filtered by where",
+        "limited": "over the limit",
+    }
+    reasons = {"dropped": "dropped", "kept_with": "kept all the same"}
+    columns = {
+        key: name
+        for key, name in (figures | reasons).items()
+        if key in ("read", "kept") or any(one[key] for one in sets)
+    }
     rows: list[list[Child]] = [
         [
             tag("strong", one["set"]),
             one["use"],
-            f"{one['read']:,}",
-            f"{one['kept']:,}",
-            f"{one['filtered']:,}",
-            f"{one['limited']:,}",
-            _reasons(one["dropped"]),
+            *(_reasons(one[key]) if key in reasons else f"{one[key]:,}" for key in columns),
         ]
-        for one in run.report["data"]
+        for one in sets
     ]
-    columns = ("set", "used for", "rows read", "kept", "filtered by where", "over the limit", "dropped")
     return section(
-        "data", "Data", table(columns, rows, caption="What became of the rows of each set"), _lengths(run)
+        "data",
+        "Data",
+        table(("set", "used for", *columns.values()), rows, caption="What became of the rows of each set"),
+        _lengths(run),
     )
 
 
@@ -65,15 +76,15 @@ def _lengths(run: Run) -> Html:
         (role, (np.histogram(found, edges)[0] / len(found)).tolist()) for role, found in lengths.items()
     ][:SERIES]
     words = " ".join(
-        f"{role}: {len(found):,} texts of {int(found.min())} to {int(found.max())} tokens, half of them at most "
-        f"{int(np.median(found))}{_at_limit(found, run.max_length)}."
+        f"{role}: {len(found):,} texts of {found.min():,} to {found.max():,} tokens, half of them at most "
+        f"{int(np.median(found)):,}{_at_limit(found, run.max_length)}."
         for role, found in lengths.items()
     )
     if limit is None and run.max_length is not None:
         words += f" All are far below the limit of {run.max_length:,} tokens."
     title = "Tokens of the training texts"
     mark = None if limit is None else Mark(limit, f"max_length {limit}")
-    drawn = histogram(Frame("lengths", title, words, "tokens"), edges.tolist(), shares, mark=mark)
+    drawn = histogram(Frame("lengths", title, words, "tokens"), edges.tolist(), shares, mark=mark, whole=True)
     return tag(
         "div",
         figure(title, drawn, legend([role for role, _ in shares], kind="area"), words),

@@ -19,6 +19,8 @@ class Axis:
     high: float
     start: float
     end: float
+    whole: bool = False
+    """Whether there is nothing between whole numbers."""
 
     def place(self, value: float) -> float:
         """Where a value stands; the nearer end for one outside."""
@@ -30,7 +32,7 @@ class Axis:
         step = round_step((self.high - self.low) / most)
         while True:
             first, last = ceil(self.low / step - 1e-9), floor(self.high / step + 1e-9)
-            if last - first < most:
+            if last - first < most and not (self.whole and step % 1):
                 return [number * step for number in range(first, last + 1)]
             step = round_step(step * 1.01)
 

@@ -10,7 +10,7 @@ from sbert_train.reporting.html import Child, Html, joined, tag
 from sbert_train.reporting.run import Run
 from sbert_train.reporting.scales import Axis
 from sbert_train.reporting.verdict import BEGINNINGS, Direction, Finding, signed
-from sbert_train.reporting.words import duration, facts, number, section, size, table
+from sbert_train.reporting.words import duration, facts, number, section, size, table, unbroken
 
 SIGNS: Mapping[Direction, str] = {"better": "▲", "worse": "▼", "no change": "●"}
 IN_FULL = 3
@@ -123,10 +123,10 @@ def _row(report: Mapping[str, Any], one: Finding, axis: Axis) -> list[Child]:
     return [
         tag("strong", one.set),
         one.metric,
-        number(report["baseline"][one.set][one.metric]),
-        tag("strong", number(report["best"][one.set][one.metric])),
-        tag("span", said, tag("span", bounds, class_="nowrap"), drawn, class_="difference"),
-        "undefined" if final is None else number(final[one.metric]),
+        unbroken(number(report["baseline"][one.set][one.metric])),
+        tag("strong", unbroken(number(report["best"][one.set][one.metric]))),
+        tag("span", said, unbroken(bounds), drawn, class_="difference"),
+        unbroken("undefined" if final is None else number(final[one.metric])),
     ]
 
 
@@ -135,9 +135,13 @@ def _every_metric(report: Mapping[str, Any]) -> Html:
         [
             name,
             metric,
-            number(report["baseline"][name][metric]),
-            number(report["best"][name][metric]),
-            f"{signed(change['value'], 4)} [{signed(change['low'], 4)}, {signed(change['high'], 4)}]",
+            unbroken(number(report["baseline"][name][metric])),
+            unbroken(number(report["best"][name][metric])),
+            joined(
+                unbroken(signed(change["value"], 4)),
+                " ",
+                unbroken(f"[{signed(change['low'], 4)}, {signed(change['high'], 4)}]"),
+            ),
         ]
         for name, metrics in report["deltas"].items()
         for metric, change in metrics.items()

@@ -34,6 +34,11 @@ def size(count: float) -> str:
     return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"
 
 
+def unbroken(words: str) -> Html:
+    """Text that stays on one line, such as a number."""
+    return tag("span", words, class_="nowrap")
+
+
 def section(id: str, title: str, *children: Child) -> Html:
     """A part of the page with a heading, by which it is known to those who hear it."""
     return tag("section", tag("h2", title, id=id), *children, aria_labelledby=id)
@@ -53,7 +58,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[Child]], *, caption: s
         tag(
             "tr",
             *(
-                tag("td", cell, role="cell", data_label=column)
+                tag("td", tag("div", cell), role="cell", data_label=column)
                 for column, cell in zip(columns, row, strict=True)
             ),
             role="row",

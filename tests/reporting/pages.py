@@ -69,6 +69,7 @@ def report(findings: Sequence[Finding], **changed: Any) -> dict[str, Any]:
                 "filtered": 0,
                 "limited": 0,
                 "dropped": {"empty anchor": 1},
+                "kept_with": {},
             }
         ],
         "versions": {"python": "3.11", "machine": "Linux", "packages": {"torch": "2.13"}},

@@ -85,6 +85,12 @@ def test_an_axis_holds_its_values_and_few_round_ticks(values: list[float], zero:
     assert len(set(tick_labels(ticks))) == len(ticks), "no two ticks look the same"
 
 
+def test_between_whole_numbers_there_are_no_ticks() -> None:
+    assert Axis(0, 12, 0, 1, whole=True).ticks() == [0, 5, 10]
+    assert Axis(1, 3, 0, 1, whole=True).ticks() == [1, 2, 3]
+    assert Axis(0, 12, 0, 1).ticks() == [0, 2.5, 5, 7.5, 10]
+
+
 @pytest.mark.parametrize("values", [[], [float("nan")], [0.0], [5.0, 5.0], [float("inf"), 1.0]])
 def test_an_axis_of_nothing_much_is_an_axis(values: list[float]) -> None:
     axis = axis_around(values, 0, 100)

@@ -163,7 +163,19 @@ def test_a_set_of_which_nothing_changed_says_so() -> None:
 def test_cosines_of_one_kind_only_are_drawn_all_the_same() -> None:
     one = Cosines(np.array([0.5]), np.array([]))
     text = Parsed.of(page(made_run(sets=[replace(details(kind="retrieval"), cosines=(one, one))]))).text
-    assert "1 query and its nearest relevant text, 0 and its nearest other text." in text
+    assert (
+        "query and its nearest relevant text (1)" in text and "query and its nearest other text (0)" in text
+    )
+    assert "There are cosines of one kind only." in text
+
+
+def test_means_of_cosines_are_told_with_their_sense() -> None:
+    low, high = np.array([0.1, 0.3]), np.array([0.7, 0.9])
+    text = Parsed.of(
+        page(made_run(sets=[replace(details(), cosines=(Cosines(low, high), Cosines(high, low)))]))
+    ).text
+    assert "Mean 0.20 against 0.80: 0.60 the wrong way round." in text
+    assert "Mean 0.80 against 0.20: 0.60 apart." in text
 
 
 def test_nothing_logged_is_told() -> None:
@@ -209,6 +221,11 @@ def test_what_the_run_was_is_told() -> None:
     ):
         assert words in text, words
     assert "tokens a second" not in text
+
+
+def test_columns_in_which_nothing_stands_are_left_out() -> None:
+    heads = [one.text for one in Parsed.of(page(made_run())).all("th")]
+    assert "dropped" in heads and "filtered by where" not in heads and "over the limit" not in heads
 
 
 def test_a_limit_that_no_text_comes_near_is_not_drawn() -> None:
