@@ -20,7 +20,7 @@ from sbert_train.training.faults import full_disk_told, require_finite, require_
 from sbert_train.training.identity import RunIdentity, identity_of, require_changeable, require_same_run
 from sbert_train.training.lock import locked
 from sbert_train.training.parts import Parts, load_parts
-from sbert_train.training.plan import plan_lines, resume_lines, trust_lines
+from sbert_train.training.plan import make_plan, resume_lines, trust_lines
 from sbert_train.training.prepare import own_head
 from sbert_train.training.progress import Progress
 from sbert_train.training.report import describe_speed, write_card, write_report
@@ -134,8 +134,10 @@ class _Run:
         changes = require_same_run(chosen, identity, self.start)
         trainer, bar = self._trainer(parts, identity)
         trainer.require_optimizer()
-        for line in [*plan_lines(self.base, parts, self.args), *resume_lines(chosen, changes)]:
-            self.say(line)
+        if self.first:
+            plan = make_plan(self.config, self.base, parts, self.args)
+            for line in [*plan.lines, *resume_lines(chosen, changes)]:
+                self.say(self.config.without_environment(line))
         before = _baseline(trainer, self.config)
         require_selectable(self.args, before)
         if self.first:
