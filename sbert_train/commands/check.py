@@ -32,6 +32,8 @@ def check(
 
     with settings.hiding_environment():
         found = run(settings, measuring=measure, say=_silently if as_json else print)
+    if not found.first_process:
+        return
     if as_json:
         print(settings.without_environment(json.dumps(found.to_json(), indent=2)))
     count = len(found.warnings)

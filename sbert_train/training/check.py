@@ -39,6 +39,8 @@ class Check:
     warnings: tuple[PlanWarning, ...]
     """Those of the plan, and what a run would refuse in its folder."""
     measured: Measurement | None
+    first_process: bool
+    """Whether this process is the one that reports."""
 
     def to_json(self) -> dict[str, Any]:
         """As plain values for json.dumps, with these keys:
@@ -79,6 +81,8 @@ def check(config: RunConfig, *, measuring: bool = False, say: Say = print) -> Ch
         with everything_wrong_told(config):
             folder.require_ours()
             args = training_arguments(config, output_dir=nothing_kept)
+        first = args.process_index == 0
+        say = say if first else _silently
         for line in trust_lines(config):
             say(line)
         set_seed(config.seed)
@@ -91,11 +95,15 @@ def check(config: RunConfig, *, measuring: bool = False, say: Say = print) -> Ch
         _require_trainable(parts, args)
         refused = _would_go_on(config, parts, args, folder, say)
         for warning in refused:
-            say(f"WARNING    {warning}")
+            say(config.without_environment(f"WARNING    {warning}"))
         measured = measure(config, parts, plan.steps) if measuring else None
     if measured is not None:
         say(f"measured   {describe_measurement(measured, plan)}")
-    return Check(base, plan, (*plan.warnings, *refused), measured)
+    return Check(base, plan, (*plan.warnings, *refused), measured, first)
+
+
+def _silently(line: str) -> None:
+    """How other processes than the first say it."""
 
 
 def _require_trainable(parts: Parts, args: TrainingArguments) -> None:

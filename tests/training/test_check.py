@@ -1,6 +1,7 @@
 """A check tells what a run would tell before its first step, and leaves nothing behind."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +73,27 @@ def test_what_is_known_stands_in_its_json(tmp_path: Path, tiny_model: Path) -> N
     assert plain["negatives"][0]["in_batch"] == 7 and plain["negatives"][0]["hard"] == 8
     assert "each anchor sees 7 in-batch + 8 hard negatives" in plain["negatives"][0]["text"]
     assert (plain["batches_per_epoch"], plain["steps"], plain["epochs"]) == (6, 6, 1.0)
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "check.md"
+ROLES = {"anchor", "positive", "negative", "sentence1", "sentence2", "score"}
+
+
+def keys_of(value: Any) -> set[str]:
+    """All keys of nested plain values, but for roles."""
+    if isinstance(value, list):
+        return set().union(*map(keys_of, value))
+    if not isinstance(value, dict):
+        return set()
+    return set(value) - ROLES | set().union(*map(keys_of, value.values()))
+
+
+def test_the_page_has_every_key_of_the_json(tmp_path: Path, tiny_model: Path) -> None:
+    found = checked(config(tmp_path, tiny_model), measuring=True)[0].to_json()
+    found["data"]["train"][0]["labels"] = [{"label": 0, "name": None, "rows": 1}]
+    found["warnings"] = [{"key": "", "message": ""}]
+    words = set(re.findall(r"\w+", PAGE.read_text(encoding="utf-8").partition("## JSON")[2]))
+    assert len(keys_of(found)) > 60 and keys_of(found) - words == set()
 
 
 def test_columns_under_other_names_are_told_with_the_roles_that_they_play(

@@ -5,9 +5,7 @@ R rows, K negatives in each.
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from sbert_train.data.examination.text_keys import TextKeys, pair_keys
+from sbert_train.data.examination.text_keys import TextKeys, among, pair_keys
 
 
 @dataclass(frozen=True)
@@ -31,7 +29,7 @@ def count_false_negatives(keys: TextKeys) -> FalseNegatives:
     """Count them, in rows with anchor, positive and negative."""
     anchors, positives, negatives = (keys.near[role] for role in ("anchor", "positive", "negative"))
     own = (negatives == positives).any(axis=1)
-    elsewhere = np.isin(pair_keys(anchors, negatives), pair_keys(anchors, positives)).any(axis=1)
+    elsewhere = among(pair_keys(anchors, negatives), pair_keys(anchors, positives)).any(axis=1)
     return FalseNegatives(
         rows=len(anchors),
         equal_positive=int(own.sum()),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sbert_train.data.examination.text_keys import Keys, TextKeys, pair_keys
+from sbert_train.data.examination.text_keys import Keys, TextKeys, among, pair_keys
 
 _SIDES = (("anchor", "positive"), ("anchor", "negative"), ("sentence1", "sentence2"))
 
@@ -35,17 +35,16 @@ class Overlap:
 
 def overlap(name: str, train: TextKeys, evaluated: TextKeys) -> Overlap:
     """How much of an eval set stands in the training set of that name."""
-    trained = np.unique(_texts(train.near))
-    texts = np.unique(_texts(evaluated.near))
+    trained, texts = _texts(train.near), np.unique(_texts(evaluated.near))
     pairs = _pairs(evaluated.near)
     # Rows of single texts are in training where their text is, whatever it stands beside there.
-    seen = np.isin(pairs, _pairs(train.near)) if _has_pairs(evaluated.near) else np.isin(pairs, trained)
+    seen = among(pairs, _pairs(train.near) if _has_pairs(evaluated.near) else trained)
     return Overlap(
         train=name,
         rows=len(pairs),
         seen_rows=int(seen.any(axis=1).sum()),
         texts=len(texts),
-        seen_texts=int(np.isin(texts, trained).sum()),
+        seen_texts=int(among(texts, trained).sum()),
     )
 
 

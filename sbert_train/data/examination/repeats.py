@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sbert_train.data.examination.text_keys import TextKeys, row_keys
+from sbert_train.data.examination.text_keys import TextKeys, count_distinct, row_keys
 
 
 @dataclass(frozen=True)
@@ -43,13 +43,13 @@ def count_repeats(keys: TextKeys, target: NDArray[Any] | None = None) -> Repeats
     near = np.concatenate([column.ravel() for column in keys.near.values()])
     distinct, first = np.unique(exact, return_index=True)
     exact_rows, near_rows = row_keys(keys.exact), row_keys(keys.near)
-    count, unlike = len(exact_rows), len(np.unique(exact_rows))
+    count, unlike = len(exact_rows), count_distinct(exact_rows)
     return Repeats(
         texts=len(exact),
         distinct_texts=len(distinct),
-        near_texts=len(distinct) - len(np.unique(near[first])),
+        near_texts=len(distinct) - count_distinct(near[first]),
         rows=count - unlike,
-        near_rows=unlike - len(np.unique(near_rows)),
+        near_rows=unlike - count_distinct(near_rows),
         contradicting=0 if target is None else _contradicting(near_rows, target),
     )
 

@@ -84,3 +84,16 @@ def row_keys(keys: Mapping[str, Keys]) -> Keys:
     for column in columns.T:
         found = found * _PAIR + column
     return found
+
+
+def count_distinct(keys: Keys) -> int:
+    """How many different keys (N,) hold; of millions, sorting tells it sooner than np.unique."""
+    return int(np.count_nonzero(np.diff(np.sort(keys)))) + 1
+
+
+def among(keys: Keys, known: Keys) -> NDArray[np.bool_]:
+    """Which keys, of any shape, are some of those known; of millions, sorting tells it sooner than np.isin."""
+    ordered = np.sort(known, axis=None)
+    places = np.minimum(np.searchsorted(ordered, keys), len(ordered) - 1)
+    found: NDArray[np.bool_] = ordered[places] == keys
+    return found

@@ -8,7 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sbert_train.data.examination import text_keys as module
-from sbert_train.data.examination.text_keys import normalised, pair_keys, row_keys, text_keys
+from sbert_train.data.examination.text_keys import (
+    among,
+    count_distinct,
+    normalised,
+    pair_keys,
+    row_keys,
+    text_keys,
+)
 from tests.data.examination.sets import rows_of
 
 TEXTS = [
@@ -100,3 +107,15 @@ def test_a_row_with_its_texts_swapped_is_another_row() -> None:
     column = np.array([[1], [2]], np.uint64)
     keys = row_keys({"anchor": column, "positive": column[::-1]})
     assert keys[0] != keys[1]
+
+
+@given(
+    st.lists(st.integers(0, 9), min_size=1),
+    st.lists(st.integers(0, 2**64 - 1) | st.integers(0, 9), min_size=1),
+)
+def test_what_is_among_others_and_how_many_differ_is_told_as_a_set_tells_it(
+    one: list[int], other: list[int]
+) -> None:
+    keys, known = np.array(one, np.uint64), np.array(other, np.uint64)
+    assert among(keys[:, None], known)[:, 0].tolist() == [key in set(other) for key in one]
+    assert count_distinct(known) == len(set(other))
