@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from sbert_train import __version__
+from sbert_train.commands.check import check
 from sbert_train.commands.configs import configs
 from sbert_train.commands.evaluate import evaluate
 from sbert_train.commands.export import export
@@ -25,6 +26,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command(name="fit")(fit)
+app.command(name="check")(check)
 app.command(name="eval")(evaluate)
 app.command(name="export")(export)
 app.add_typer(configs, name="configs")

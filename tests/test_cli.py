@@ -287,3 +287,29 @@ def test_ctrl_c_before_a_command_deals_with_it_is_one_line(
         main()
     assert stop.value.code == 130
     assert capsys.readouterr().err.strip() == "sbert-train: stopped by Ctrl-C"
+
+
+def test_check_prints_the_plan_and_how_to_begin(config_file: Path, tmp_path: Path) -> None:
+    output = run("check", "--config", config_file, "train.num_train_epochs=2")
+    assert output.startswith("model ") and "12 steps in 2 epochs" in output
+    assert output.splitlines()[-1].endswith(
+        f"sbert-train fit --config {config_file} train.num_train_epochs=2"
+    )
+    assert not (tmp_path / "run").exists()
+
+
+def test_check_as_json_is_one_object_on_stdout(config_file: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "sbert_train", "check", "--config", str(config_file), "--json"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert json.loads(done.stdout)["steps"] == 6
+
+
+def test_strict_makes_a_warning_of_check_exit_code_2(
+    config_file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sound: list[str | Path] = ["check", "--config", config_file, "--strict"]
+    assert "0 warnings" in run(*sound)
+    told = fail(capsys, monkeypatch, *sound, "data.eval=[]")
+    assert told == "sbert-train: 1 warning, and --strict is given\n"

@@ -1,6 +1,5 @@
 """sbert-train fit."""
 
-import sys
 import time
 from pathlib import Path
 from typing import Annotated
@@ -9,6 +8,7 @@ import typer
 
 from sbert_train.commands.options import ConfigOption, Overrides
 from sbert_train.commands.printing import print_comparison, quiet_libraries
+from sbert_train.commands.settings import load_settings
 
 _STARTED = time.monotonic()
 
@@ -44,20 +44,7 @@ def fit(
     ] = None,
 ) -> None:
     """Fine-tune a model, and measure it against the one it came from."""
-    from sbert_train.config import WrongValues, load_config
-    from sbert_train.recipes import find_config
-
-    try:
-        settings = load_config(find_config(config), overrides or [])
-    except WrongValues as error:
-        # At once, for what follows takes some seconds.
-        print(f"sbert-train: {error}", file=sys.stderr, flush=True)
-        quiet_libraries()
-        from sbert_train.training.everything_wrong import what_else_is_wrong
-
-        for line in what_else_is_wrong(error):
-            print(line, file=sys.stderr)
-        raise typer.Exit(2) from error
+    settings = load_settings(config, overrides)
     quiet_libraries()
     from sbert_train.training.fit import fit as run
 

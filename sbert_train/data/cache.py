@@ -16,7 +16,7 @@ from sbert_train import __version__
 from sbert_train.data.sieve import RowAccount
 from sbert_train.errors import DataError
 
-LAYOUT = 4  # to be raised when the same input comes to give other rows, or another account of them
+LAYOUT = 5  # to be raised when the same input comes to give other rows, or another account of them
 ROWS, ACCOUNT = "rows.arrow", "account.json"
 
 

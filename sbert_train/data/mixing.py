@@ -87,6 +87,18 @@ class MixedBatches(Sampler[list[int]]):
         """Choose the order of this epoch."""
         self.epoch = epoch
 
+    def of_size(self, batch_size: int) -> "MixedBatches":
+        """The same rows in batches of so many, a multiple of mix.datasets_per_batch."""
+        return MixedBatches(
+            self.sizes,
+            batch_size,
+            mix=self._mix,
+            seed=self._seed,
+            drop_last=self.drop_last,
+            text_keys=self._text_keys,
+            labels=self._labels,
+        )
+
     def __len__(self) -> int:
         draws = [self.draws_of(size) for size in self.sizes]
         total = len(draws) * min(draws) if self._mix.strategy == "round_robin" else sum(draws)

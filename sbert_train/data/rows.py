@@ -64,6 +64,11 @@ class MixedRows(Dataset[Columns]):
                 found.setdefault(role, []).append(column.lengths)
         return {role: np.concatenate(lengths) for role, lengths in found.items()}
 
+    @property
+    def tokens_per_row(self) -> float:
+        """The mean number of tokens of all texts of a row; 0 where vectors stand for them."""
+        return sum(reader.tokens for reader in self._readers) / len(self)
+
     def __getitem__(self, index: int) -> Columns:
         return self.__getitems__([index])
 
@@ -87,6 +92,11 @@ class _Reader:
         self._tokens = {} if rows.pooled else token_columns(rows.tokens)
         target = next((name for name in TARGETS if name in rows.tokens.column_names), None)
         self._labels = None if target is None else _labels(target, _columns(rows.tokens, [target])[target])
+
+    @property
+    def tokens(self) -> int:
+        """Of all texts together."""
+        return sum(int(column.lengths.sum()) for column in self._tokens.values())
 
     def read(self, indices: NDArray[np.int64]) -> Columns:
         """The rows at these places of the set."""

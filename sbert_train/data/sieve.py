@@ -65,6 +65,7 @@ class RowAccount:
         limited: left out by `limit`.
         dropped: reason, such as `empty positive` -> rows that were left out for it.
         kept_with: reason -> rows of the set that have this problem, where the policy is to keep them.
+        columns: role -> the columns of the source that play it; not a part of what is compared.
     """
 
     read: int
@@ -73,6 +74,7 @@ class RowAccount:
     limited: int
     dropped: Mapping[str, int]
     kept_with: Mapping[str, int] = field(default_factory=dict)
+    columns: Mapping[str, Sequence[str]] = field(default_factory=dict, compare=False)
 
 
 def describe(name: str, account: RowAccount) -> str:
@@ -101,6 +103,7 @@ class Sieve:
         self._dropped: Counter[str] = Counter()
         self._kept_with: Counter[str] = Counter()
         self._refused: dict[str, list[Any]] = {}
+        self._columns: Mapping[str, Sequence[str]] = {}
 
     @property
     def account(self) -> RowAccount:
@@ -112,6 +115,7 @@ class Sieve:
             self._limited,
             dict(self._dropped),
             dict(self._kept_with),
+            {role: list(columns) for role, columns in self._columns.items()},
         )
 
     def take(
@@ -134,6 +138,7 @@ class Sieve:
         """
         if chunk.source != self._source:
             self._source, self._read_before = chunk.source, self._read
+            self._columns = self._columns or roles
         self._read += len(chunk)
         if self._scores_are_lists is None and "score" in roles:
             columns = [chunk.columns[column] for column in roles["score"]]

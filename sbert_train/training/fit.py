@@ -20,7 +20,7 @@ from sbert_train.training.faults import full_disk_told, require_finite, require_
 from sbert_train.training.identity import RunIdentity, identity_of, require_changeable, require_same_run
 from sbert_train.training.lock import locked
 from sbert_train.training.parts import Parts, load_parts
-from sbert_train.training.plan import plan_lines, resume_lines, trust_lines
+from sbert_train.training.plan import make_plan, resume_lines, trust_lines
 from sbert_train.training.prepare import own_head
 from sbert_train.training.progress import Progress
 from sbert_train.training.report import Outcome, describe_speed, write_card, write_report
@@ -134,8 +134,10 @@ class _Run:
         changes = require_same_run(chosen, identity, self.start)
         trainer, bar = self._trainer(parts, identity)
         trainer.require_optimizer()
-        for line in [*plan_lines(self.base, parts, self.args), *resume_lines(chosen, changes)]:
-            self.say(line)
+        if self.first:
+            plan = make_plan(self.config, self.base, parts, self.args)
+            for line in [*plan.lines, *resume_lines(chosen, changes)]:
+                self.say(self.config.without_environment(line))
         before = _baseline(trainer, self.config)
         require_selectable(self.args, before)
         if self.first:
@@ -148,7 +150,8 @@ class _Run:
         outcome = Outcome.of(trainer, before)
         if self.first:
             trained, told = parts.data.sets, (self.folder, self.name, self.base)
-            write_report(*told, trainer, trained, parts.eval_sets, outcome)
+            hide = self.config.without_environment
+            write_report(*told, trainer, trained, parts.eval_sets, outcome, hide)
             write_card(*told, parts.model.encoder, trained, outcome.comparison)
         trainer.accelerator.wait_for_everyone()  # one that left first could leave others waiting for ever
         return FitResult(self.folder, self.base, outcome.comparison, selected_by(self.args), self.first)

@@ -1,4 +1,4 @@
-"""Memory that a process holds, now and at most."""
+"""Memory that a process holds, now and at most, and how much it may hold."""
 
 import re
 import sys
@@ -12,6 +12,8 @@ except ImportError:  # Windows has none
     resource = None  # type: ignore[assignment]
 
 _STATUS, _CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+_AVAILABLE = Path("/proc/meminfo")
+_LIMITS = tuple(map(Path, ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")))
 
 
 class MemoryMeter:
@@ -40,6 +42,23 @@ class MemoryMeter:
         if self._cuda:
             return int(torch.cuda.max_memory_allocated())
         return _status("VmHWM") or _highest()
+
+
+def memory_limit(device: torch.device) -> int | None:
+    """What this process may hold in bytes, with what it holds already: on a GPU what is free there; else what the
+    machine can give, or the container, if that is less. None where the system does not tell."""
+    if device.type == "cuda":
+        free, _ = torch.cuda.mem_get_info(device)
+        return int(free) + int(torch.cuda.memory_reserved(device))
+    if not _AVAILABLE.exists():
+        return None
+    found = re.search(r"^MemAvailable:\s*(\d+) kB", _AVAILABLE.read_text(encoding="utf-8"), re.MULTILINE)
+    limits = [int(found[1]) * 1024 + _status("VmRSS")] if found else []
+    for file in _LIMITS:
+        text = file.read_text(encoding="utf-8").strip() if file.exists() else ""
+        if text.isdigit():
+            limits.append(int(text))
+    return min(limits, default=None)
 
 
 def _forget_highest() -> None:

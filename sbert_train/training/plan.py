@@ -1,6 +1,9 @@
 """What a run is about to do, in lines that a person reads before the first step."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from math import ceil
+from typing import Any
 
 import torch
 from transformers import TrainingArguments
@@ -21,9 +24,12 @@ from sbert_train.model.resolve import hub_id_of
 from sbert_train.objectives.registry import ObjectiveSpec
 from sbert_train.training.checkpoints import STATE, Checkpoint, taken_up
 from sbert_train.training.data import TrainingData
-from sbert_train.training.objectives import RunObjectives
+from sbert_train.training.examination import Examination, examine_sets
+from sbert_train.training.negatives import Negatives, count_negatives
 from sbert_train.training.parts import Parts
+from sbert_train.training.plan_warnings import PlanWarning, plan_warnings
 from sbert_train.training.progress import FILE as PROGRESS
+from sbert_train.training.set_lines import set_lines
 from sbert_train.training.siamese import SiameseModel
 
 
@@ -39,9 +45,37 @@ def trust_lines(config: RunConfig) -> list[str]:
     ]
 
 
-def plan_lines(base: str, parts: Parts, args: TrainingArguments) -> list[str]:
-    """The plan of a run, one thing a line."""
+@dataclass(frozen=True)
+class Plan:
+    """What a run is about to do, and what there is to say about that.
+
+    Attributes:
+        examined: its sets.
+        negatives: what anchors are told from, where an objective takes negatives from its batch.
+        batches_per_epoch, steps, epochs: of the training.
+        warnings: what should perhaps be changed before.
+        lines: all of it for people, one thing a line.
+    """
+
+    examined: Examination
+    negatives: tuple[Negatives, ...]
+    batches_per_epoch: int
+    steps: int
+    epochs: float
+    warnings: tuple[PlanWarning, ...]
+    lines: tuple[str, ...]
+
+
+def make_plan(config: RunConfig, base: str, parts: Parts, args: TrainingArguments) -> Plan:
+    """Look at the parts of a run, and tell what it is about to do.
+
+    Args:
+        base: the base model as it may be told.
+    """
     objectives, data, encoder = parts.objectives, parts.data, parts.model.encoder
+    examined = examine_sets(config, parts)
+    negatives, warnings = negatives_of(config, parts, args), plan_warnings(examined)
+    steps, epochs = steps_of(args, len(data.batches))
     lines = [f"model      {base}: {_shape(encoder)}", f"weights    {_trained(parts.model)}"]
     several = len(objectives.specs) > 1
     for number, spec in enumerate(objectives.specs):
@@ -49,24 +83,26 @@ def plan_lines(base: str, parts: Parts, args: TrainingArguments) -> list[str]:
         lines.append(f"objective  {_objective(spec)}" + (f", for {', '.join(sets)}" if several else ""))
     if parts.classifier is not None:
         lines.append(f"classifier {parts.classifier}")
-    for one in data.sets:
+    for one, facts in zip(data.sets, examined.train, strict=True):
         unused = data.unused[one.name]
         lines.append(
             f"train      {describe(one.name, one.account)}"
             + (f"; not used: {', '.join(unused)}" if unused else "")
             + _cut(one, encoder, unused)
         )
+        lines += set_lines(facts)
+    for one, facts, task in zip(parts.eval_sets, examined.eval, parts.tasks, strict=True):
+        lines.append(f"eval       {describe(one.name, one.account)} ({task.kind}){_cut(one, encoder)}")
+        lines += set_lines(facts)
     lines += [
-        f"eval       {describe(one.name, one.account)} ({task.kind}){_cut(one, encoder)}"
-        for one, task in zip(parts.eval_sets, parts.tasks, strict=True)
-    ]
-    lines += [
-        f"batches    {_batches(data, objectives, args, parts.first_batch)}",
+        f"batches    {_batches(data, args)}; {_steps(steps, epochs)}",
+        *(f"negatives  {one}{_for_sets(one, data)}" for one in negatives),
         f"engine     {_engine(encoder, data, parts.first_batch)}",
         *_kernels(encoder, args, parts.first_batch),
         f"precision  {_precision(args)} on {args.device.type}" + _processes(args),
+        *(f"WARNING    {one}" for one in warnings),
     ]
-    return lines
+    return Plan(examined, negatives, len(data.batches), steps, epochs, tuple(warnings), tuple(lines))
 
 
 def resume_lines(checkpoint: Checkpoint | None, changes: Sequence[str]) -> list[str]:
@@ -167,20 +203,47 @@ def _kernels(encoder: SentenceEncoder, args: TrainingArguments, batch: TextBatch
     return lines
 
 
-def _batches(data: TrainingData, objectives: RunObjectives, args: TrainingArguments, batch: TextBatch) -> str:
-    spec = objectives.specs[batch.objective]
-    accumulated = args.gradient_accumulation_steps
-    most = min(data.batches.batch_size, len(data.rows))
-    text = f"{len(data.batches):,} an epoch, of {most} rows"
-    if accumulated > 1:
-        text += f", {accumulated} to a step"
-    if spec.kind.batch_is_negatives:
-        shared = most if spec.options.get("gather") else min(args.per_device_train_batch_size, most)
-        hard = batch.index["negative"].shape[1] * shared if "negative" in batch.index else 0
-        text += (
-            f"; each anchor sees {shared - 1} in-batch" + (f" and {hard} hard" if hard else "") + " negatives"
+def steps_of(args: TrainingArguments, batches: int) -> tuple[int, float]:
+    """The optimizer steps of a training and its epochs, as Trainer counts them, of so many batches an epoch."""
+    an_epoch = max(1, ceil(batches / args.gradient_accumulation_steps))
+    if args.max_steps > 0:
+        return args.max_steps, args.max_steps / an_epoch
+    return ceil(args.num_train_epochs * an_epoch), float(args.num_train_epochs)
+
+
+def negatives_of(config: RunConfig, parts: Parts, args: TrainingArguments) -> tuple[Negatives, ...]:
+    """What the anchors of the training sets are told from; sets of the same numbers together."""
+    data, together = parts.data, config.data.mixing.datasets_per_batch > 1
+    found: dict[tuple[Any, ...], Negatives] = {}
+    for number, one in enumerate(data.sets):
+        has_hard = "negative" in one.rows.column_names and "negative" not in data.unused[one.name]
+        counted = count_negatives(
+            parts.objectives.spec_of(number),
+            (one.name,),
+            rows=len(data.rows) if together else len(one.rows),
+            hard=len(one.rows[0]["negative"]) if has_hard else 0,
+            per_process=args.per_device_train_batch_size,
+            processes=args.world_size,
         )
-    return text
+        if counted is not None:
+            key = (counted.in_batch, counted.hard, counted.processes, counted.with_more)
+            before = found.get(key)
+            found[key] = counted if before is None else replace(before, sets=(*before.sets, one.name))
+    return tuple(found.values())
+
+
+def _for_sets(negatives: Negatives, data: TrainingData) -> str:
+    return "" if len(negatives.sets) == len(data.sets) else f" ({', '.join(negatives.sets)})"
+
+
+def _batches(data: TrainingData, args: TrainingArguments) -> str:
+    accumulated = args.gradient_accumulation_steps
+    text = f"{len(data.batches):,} an epoch, of {min(data.batches.batch_size, len(data.rows)):,} rows"
+    return text + (f", {accumulated} to a step" if accumulated > 1 else "")
+
+
+def _steps(steps: int, epochs: float) -> str:
+    return f"{steps:,} step{'' if steps == 1 else 's'} in {epochs:.3g} epoch{'' if epochs == 1 else 's'}"
 
 
 def _precision(args: TrainingArguments) -> str:

@@ -1,6 +1,6 @@
 """What a finished run writes down: report.json for programs, report.html and the model's card for people."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -56,12 +56,14 @@ def write_report(
     data: Sequence[LoadedSet],
     eval_sets: Sequence[LoadedSet],
     outcome: Outcome,
+    hide: Callable[[str], str],
 ) -> None:
     """Write report.json, and report.html, which shows the same.
 
     Args:
         name, base: of the run and its base model, as the configuration writes them.
         data: the sets that were trained on.
+        hide: takes from a text what the environment holds.
     """
     selected, log = selected_by(trainer.args), read_log(folder.log)
     found = findings(outcome.comparison, selected)
@@ -78,8 +80,8 @@ def write_report(
         "deltas": _deltas(outcome.comparison),
         "training": describe_training(trainer),
         "monitors": monitors_of(log),
-        "warnings": warnings_of(log),
-        "data": [*_accounts("training", data), *_accounts("evaluation", eval_sets)],
+        "warnings": _hidden(warnings_of(log), hide),
+        "data": _hidden([*_accounts("training", data), *_accounts("evaluation", eval_sets)], hide),
         "evaluation": outcome.comparison.to_json() if outcome.comparison else None,
         "versions": describe_environment(),
     }
@@ -151,6 +153,15 @@ def write_card(
 
 def _accounts(use: str, sets: Sequence[LoadedSet]) -> list[dict[str, Any]]:
     return [{"set": one.name, "use": use, **asdict(one.account)} for one in sets]
+
+
+def _hidden(value: Any, hide: Callable[[str], str]) -> Any:
+    """A value in which every text went through `hide`."""
+    if isinstance(value, dict):
+        return {key: _hidden(inner, hide) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_hidden(inner, hide) for inner in value]
+    return hide(value) if isinstance(value, str) else value
 
 
 def _metrics(results: Results) -> dict[str, dict[str, float]]:

@@ -145,6 +145,7 @@ def test_hub_sets_load_by_subset_and_split_or_fail_with_what_there_is_and_are_ca
         "limited": 0,
         "dropped": {"unlabelled": 1},
         "kept_with": {},
+        "columns": {"anchor": ["premise"], "positive": ["hypothesis"], "label": ["label"]},
     }
     assert validation["rows"]["anchor"] == ["p0"]
     assert sliced["rows"]["anchor"] == ["p1"]

@@ -27,6 +27,7 @@ def run_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "STEPS": "2",
         "GUIDE": tmp_path / "guide-s3cret",
         "BEST": "eval_EVAL_pearson_dot",
+        "COLUMN": "first-s3cret",
     }
     tokens = {"HF_TOKEN": "hf_s3cret", "WANDB_API_KEY": "key-s3cret"}
     for name, value in (places | others | tokens).items():
@@ -35,13 +36,14 @@ def run_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         make_encoder().save(tmp_path / f"{name}-s3cret")
     data = tmp_path / "data-s3cret"
     data.mkdir()
-    write_triplets(data).rename(data / "rows.csv")
+    rows = write_triplets(data).rename(data / "rows.csv")
+    rows.write_text(rows.read_text().replace("anchor,", "first-s3cret,", 1))
     write_scored(data).rename(data / "eval-s3cret.csv")
     run = {
         "output_dir": f"{tmp_path}/runs/${{OUT}}",
         "model": {"base": "${BASE}", "prompts": {"anchor": "the "}},
         "data": {
-            "train": [{"source": "${DATA}/rows.csv"}],
+            "train": [{"source": "${DATA}/rows.csv", "columns": {"anchor": "${COLUMN}"}}],
             "eval": [{"source": "${DATA}/${EVAL}.csv", "task": "sts", "score_range": [0, 5]}],
         },
         "objective": {"name": "in_batch_negatives", "guide": "${GUIDE}", "guide_margin": 0.1},
@@ -108,7 +110,7 @@ def test_a_run_tells_nothing_of_it(
         ("model.base=${BASE}/none", "'${BASE}/none': no such folder"),
         ("model.base=${DATA}", "${DATA} is not a model"),
         ("output_dir=${DATA}", "output_dir: ${DATA} holds files that are not those of a run"),
-        ("data.train.0.columns={anchor: '${EVAL}'}", "there is no column '${EVAL}'"),
+        ("data.train.0.columns={anchor: '${COLUMN}', positive: '${EVAL}'}", "there is no column '${EVAL}'"),
         ("objective.guide=${DATA}", "${DATA} is not a model"),
         ("seed=${EVAL}", 'found "${EVAL}"'),
         ("${EVAL}=1", "unknown key"),

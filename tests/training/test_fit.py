@@ -51,6 +51,7 @@ def test_a_run_leaves_its_folder_and_a_model_that_others_load(tmp_path: Path, ti
         "limited": 0,
         "dropped": {},
         "kept_with": {},
+        "columns": {role: [role] for role in ("anchor", "positive", "negative")},
     }
     scores = report["evaluation"]["tasks"][0]["scores"]
     assert scores["before"]["spearman_cosine"]["value"] != scores["after"]["spearman_cosine"]["value"]
@@ -63,7 +64,7 @@ def test_a_run_leaves_its_folder_and_a_model_that_others_load(tmp_path: Path, ti
 
     plan = "\n".join(lines)
     assert "mean pooling" in plan and "triplets0: 48 rows read, all kept" in plan and "packed: " in plan
-    assert "each anchor sees 7 in-batch and 8 hard negatives" in plan
+    assert "each anchor sees 7 in-batch + 8 hard negatives" in plan
 
 
 def test_the_same_run_gives_the_same_weights(tmp_path: Path, tiny_model: Path) -> None:
@@ -316,7 +317,10 @@ def test_one_row_has_no_negatives(tmp_path: Path, tiny_model: Path) -> None:
 
 def test_what_is_told_of_a_set_smaller_than_a_batch_is_true(tmp_path: Path, tiny_model: Path) -> None:
     result, lines = run(tmp_path, tiny_model, train={"per_device_train_batch_size": 64, "max_steps": 2})
-    assert "batches    1 an epoch, of 48 rows; each anchor sees 47 in-batch and 48 hard negatives" in lines
+    assert "batches    1 an epoch, of 48 rows; 2 steps in 2 epochs" in lines
+    assert any(
+        line.startswith("negatives  each anchor sees 47 in-batch + 48 hard negatives;") for line in lines
+    )
     training = json.loads(result.folder.report.read_text())["training"]
     assert training["pairs_per_second"] * training["train_runtime"] == pytest.approx(96)
     assert lines[-2].startswith(f"trained    {training['pairs_per_second']:,.1f} rows a second")
@@ -372,7 +376,7 @@ def test_two_processes_train_as_one_with_the_double_batch(
     finished = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=200)
     assert finished.returncode == 0, finished.stderr
     assert finished.stdout.count("objective  in_batch_negatives") == 1, "one process reports"
-    assert "each anchor sees 15 in-batch and 16 hard negatives" in finished.stdout
+    assert "each anchor sees 15 in-batch + 16 hard negatives, gathered from 2 processes" in finished.stdout
     assert "2 processes" in finished.stdout
     assert ("micro-batches of at most 60 tokens, encoded twice" in finished.stdout) == (cache is not None)
 
