@@ -15,7 +15,7 @@ LEFT, RIGHT, TOP, BOTTOM = 52, 382, 26, 198
 FEW = 200
 """So many points can be drawn large."""
 LAYERS = 6
-SERIES = 4
+SERIES = 5
 """How many series a chart can tell apart."""
 
 

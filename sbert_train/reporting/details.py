@@ -60,11 +60,11 @@ def details_of(task: Task, before: TaskResult, after: TaskResult) -> SetDetails:
     """The details of an eval set from the results of both models."""
     found = changes(before, after)
     better, worse = ([], []) if found is None else most_changed(found.gain, EXAMPLES)
-    both = before.cosines is not None and after.cosines is not None
+    one, other = before.cosines, after.cosines
     return SetDetails(
         name=task.name,
         kind=task.kind,
-        cosines=(before.cosines, after.cosines) if both else None,  # type: ignore[arg-type]
+        cosines=None if one is None or other is None else (one, other),
         cloud=_cloud(found) if found is not None and isinstance(before.sample, PairSample) else None,
         figure=found.figure if found is not None else "",
         better=tuple(_example(task, found, number) for number in better),

@@ -48,6 +48,8 @@ def results_section(run: Run) -> Html:
             f"The model was kept for its {chosen[0].metric} on {chosen[0].set}, so that this figure is the best of "
             "several and flatters a little. A set that nothing was chosen by is the better judge."
         )
+    if any(one.kind == "nli" for one in run.sets):
+        notes.append("On an nli set the base is judged by the classifier as it was when training began.")
     return section(
         "results",
         "Results",

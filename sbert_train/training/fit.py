@@ -151,8 +151,8 @@ class _Run:
         if self.first:
             trained, told = parts.data.sets, (self.folder, self.name, self.base)
             hide = self.config.without_environment
-            write_report(*told, trainer, trained, parts.eval_sets, outcome, hide)
             write_card(*told, parts.model.encoder, trained, outcome.comparison)
+            write_report(*told, trainer, trained, parts.eval_sets, outcome, hide)
         trainer.accelerator.wait_for_everyone()  # one that left first could leave others waiting for ever
         return FitResult(self.folder, self.base, outcome.comparison, selected_by(self.args), self.first)
 

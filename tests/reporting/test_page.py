@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sbert_train.data.roles import TEXT_ROLES
 from sbert_train.evaluation.results import Cosines
+from sbert_train.reporting.charts import SERIES
 from sbert_train.reporting.html import visible
-from sbert_train.reporting.page import page
+from sbert_train.reporting.page import page, style
 from sbert_train.reporting.training import averaged
 from tests.reporting.pages import Parsed, details, finding, made_run, report
 
@@ -221,6 +223,21 @@ def test_what_the_run_was_is_told() -> None:
     ):
         assert words in text, words
     assert "tokens a second" not in text
+
+
+def test_what_an_untrained_classifier_makes_of_the_base_is_said() -> None:
+    nli = replace(details(kind="nli"), cosines=None, cloud=None, figure="class")
+    text = Parsed.of(page(made_run(sets=[nli]))).text
+    assert "the base is judged by the classifier as it was when training began" in text
+    assert "class 0 → 1; gold class 1" in text
+    assert "as it was when training began" not in Parsed.of(page(made_run())).text
+
+
+def test_as_many_roles_as_there_are_can_be_told_apart() -> None:
+    assert len({*TEXT_ROLES}) <= SERIES
+    made = page(made_run(lengths={role: np.array([3, 4]) for role in TEXT_ROLES}))
+    for number in range(len(TEXT_ROLES)):
+        assert f'class="area s{number}"' in made and f".area.s{number}" in style() + ".area.s0"
 
 
 def test_columns_in_which_nothing_stands_are_left_out() -> None:
