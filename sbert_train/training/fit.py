@@ -132,7 +132,7 @@ class _Run:
         changes = require_same_run(chosen, identity, self.start)
         trainer, bar = make_trainer(
             self.config, self.args, parts, self.folder.log,
-            identity=identity.to_json(), signals=self.signals, started=self.started,
+            identity=identity.to_json(), signals=self.signals, started=self.started, say=self.say,
         )  # fmt: skip
         trainer.require_optimizer()
         for line in [*plan_lines(self.base, parts, self.args), *resume_lines(chosen, changes)]:

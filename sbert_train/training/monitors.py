@@ -77,6 +77,9 @@ class Reading:
     directions: NDArray[np.float64]
 
 
+Judge = Callable[[TrainingArguments, TrainerState, Reading, Sequence[ProbeSet]], None]
+
+
 def make_probe(sets: Sequence[LoadedSet], objectives: RunObjectives) -> tuple[ProbeSet, ...]:
     """About PROBE_ROWS rows, of each set in proportion to its size but LEAST_ROWS at least, as far as it has them."""
     total = sum(len(one.rows) for one in sets)
@@ -206,16 +209,19 @@ class Monitors(TrainerCallback):
         probe: Sequence[ProbeSet],
         encode: Encode,
         log: Callable[[dict[str, float]], None],
+        judge: Judge | None = None,
     ) -> None:
         """Prepare.
 
         Args:
             encode: the model as evaluations ask it; every process takes part.
             log: Trainer's.
+            judge: is shown each reading.
         """
         self._probe = tuple(probe)
         self._encode = encode
         self._log = log
+        self._judge = judge
         self._measured_at = -1
 
     def on_train_begin(
@@ -223,13 +229,13 @@ class Monitors(TrainerCallback):
     ) -> None:
         """Before the first step of a run; one that goes on has it in its log."""
         if state.global_step == 0:
-            self._measure(state)
+            self._measure(args, state)
         self._measured_at = state.global_step
 
     def on_evaluate(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
     ) -> None:
-        self._measure(state)
+        self._measure(args, state)
 
     def on_epoch_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
@@ -240,9 +246,12 @@ class Monitors(TrainerCallback):
             return
         if last or args.eval_strategy == "no":
             logs_now = control.should_log  # which writing to the log takes for done
-            self._measure(state)
+            self._measure(args, state)
             control.should_log = logs_now
 
-    def _measure(self, state: TrainerState) -> None:
+    def _measure(self, args: TrainingArguments, state: TrainerState) -> None:
         self._measured_at = state.global_step
-        self._log(dict(read_probe(self._probe, self._encode).figures))
+        reading = read_probe(self._probe, self._encode)
+        self._log(dict(reading.figures))
+        if self._judge is not None:
+            self._judge(args, state, reading, self._probe)

@@ -68,7 +68,10 @@ class ResumableTrainer(Trainer):
             TrainingError: training diverged, or the best model is not there to end with.
         """
         self._began = time.monotonic()
-        trained = super().train(*args, **kwargs)
+        try:
+            trained = super().train(*args, **kwargs)
+        except faults.Diverged as error:
+            raise faults.with_kept(error, self._folder) from error
         self.progress.seconds, self._began = self.seconds, None
         if self.args.load_best_model_at_end and self.state.best_global_step and self._best is None:
             raise self._no_best("it is gone")  # Trainer would end with the last model, and not say so

@@ -28,7 +28,7 @@ from sbert_train.evaluation.dimensions import evaluate_tasks
 from sbert_train.evaluation.tasks import Task, TaskResult
 from sbert_train.model.head import Head
 from sbert_train.training import faults
-from sbert_train.training.monitors import Monitors, ProbeSet
+from sbert_train.training.monitors import Judge, Monitors, ProbeSet
 from sbert_train.training.progress import Progress
 from sbert_train.training.resumable import ResumableTrainer
 from sbert_train.training.siamese import SiameseModel
@@ -111,6 +111,7 @@ class SentenceTrainer(ResumableTrainer):
         dims: Sequence[int] = (),
         frozen: FrozenTexts | None = None,
         probe: Sequence[ProbeSet] = (),
+        judge: Judge | None = None,
         callbacks: Sequence[TrainerCallback] = (),
         started: float | None = None,
         progress: Progress | None = None,
@@ -125,6 +126,7 @@ class SentenceTrainer(ResumableTrainer):
             dims: dimensions at which the tasks are evaluated besides all of them, as eval_{task}_dim{d}_{metric}.
             frozen: the pooled vectors of texts, where the backbone does not train.
             probe: the rows that monitors look at; none: there are no monitors.
+            judge: is shown what monitors read.
             started: when the run began, as for `Stopwatch`.
             progress, identity: as for ResumableTrainer.
         """
@@ -144,7 +146,7 @@ class SentenceTrainer(ResumableTrainer):
                 self.stopwatch,
                 *callbacks,
                 Opening(self),
-                *([Monitors(probe, self._encode, self.log)] if probe else []),
+                *([Monitors(probe, self._encode_finite, self.log, judge)] if probe else []),
             ],
             progress=progress,
             identity=identity,
@@ -281,6 +283,17 @@ class SentenceTrainer(ResumableTrainer):
         embeddings = np.empty((len(texts), self.encoder.dimension), dtype=np.float32)
         for number, part in enumerate(gather_object([own])):
             embeddings[number::processes] = part
+        return embeddings
+
+    def _encode_finite(self, texts: Sequence[str], role: str) -> NDArray[np.float32]:
+        """The same.
+
+        Raises:
+            TrainingError: a weight is not finite.
+        """
+        embeddings = self._encode(texts, role)
+        if not np.isfinite(embeddings).all():
+            faults.require_finite(self.model, self.state.global_step)
         return embeddings
 
     def _encode_share(self, texts: Sequence[str], role: str) -> NDArray[np.float32]:
