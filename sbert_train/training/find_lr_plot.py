@@ -32,6 +32,20 @@ class Curve(Protocol):
     def suggestion(self) -> float | None: ...
 
 
+def _ticks(low: float, high: float) -> list[float]:
+    """From low to high in steps of 1, 2 or 5 times a power of ten, about four of them.
+
+    >>> _ticks(0.0, 0.83)
+    [0.0, 0.2, 0.4, 0.6, 0.8]
+    """
+    if not high > low:
+        return [low]
+    rough = (high - low) / 4
+    power = 10.0 ** floor(log10(rough))
+    step = power * min((1, 2, 5, 10), key=lambda one: abs(one * power - rough))
+    return [round(i * step, 10) for i in range(ceil(low / step), floor(high / step) + 1)]
+
+
 def plot(test: Curve) -> str:
     """Loss over learning rate, with a logarithmic axis and the suggestion marked."""
     low, high = floor(log10(test.learning_rates[0]) + 1e-9), ceil(log10(test.learning_rates[-1]) - 1e-9)
@@ -64,8 +78,7 @@ def plot(test: Curve) -> str:
         at = x(10.0**power)
         parts.append(f'<line class="grid" x1="{at:.1f}" x2="{at:.1f}" y1="{TOP}" y2="{HEIGHT - BOTTOM}"/>')
         parts.append(f'<text x="{at:.1f}" y="{HEIGHT - BOTTOM + 20}" text-anchor="middle">1e{power}</text>')
-    for i in range(5):
-        value = bottom + (top - bottom) * i / 4
+    for value in _ticks(bottom, top):
         parts.append(
             f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y(value):.1f}" y2="{y(value):.1f}"/>'
         )
