@@ -29,7 +29,7 @@ from sbert_train.config import RunConfig
 from sbert_train.paths import expanded
 from sbert_train.training.arguments import training_arguments
 from sbert_train.training.everything_wrong import everything_wrong_told
-from sbert_train.training.faults import Diverged
+from sbert_train.training.faults import Diverged, full_disk_told
 from sbert_train.training.find_lr_plot import plot
 from sbert_train.training.lock import locked
 from sbert_train.training.parts import Parts, load_parts
@@ -94,7 +94,7 @@ def find_lr(config: RunConfig, *, say: Callable[[str], None] = print) -> FoundLr
 
     Raises:
         SbertTrainError: the configuration, the data or the model is not as it must be; the folder holds other files, or
-            a run is going on there; or there was not enough memory.
+            a run is going on there; the first loss was no number; or there was not enough memory or disk.
     """
     folder = RunFolder(expanded(config.output_dir))
     with everything_wrong_told(config):
@@ -113,9 +113,10 @@ def find_lr(config: RunConfig, *, say: Callable[[str], None] = print) -> FoundLr
         finally:
             folder.remove_empty()
         if first:
-            folder.root.mkdir(parents=True, exist_ok=True)
-            write_json(folder.find_lr_values, asdict(test))
-            replace_text(folder.find_lr_plot, plot(test))
+            with full_disk_told(folder.root):
+                folder.root.mkdir(parents=True, exist_ok=True)
+                write_json(folder.find_lr_values, asdict(test))
+                replace_text(folder.find_lr_plot, plot(test))
     return FoundLr(test, folder.find_lr_values, folder.find_lr_plot, first)
 
 
@@ -135,7 +136,7 @@ def range_test(
         lowest, highest: the learning rates of the first step and of the last.
 
     Raises:
-        TrainingError: there was not enough memory.
+        TrainingError: the first loss was no number, or there was not enough memory.
     """
     growth = (highest / lowest) ** (1 / max(1, steps - 1))
     sweep = _Sweep()
@@ -152,7 +153,9 @@ def range_test(
         trainer.growth = growth
         try:
             trainer.train()
-        except Diverged:  # which is what the sweep is to find
+        except Diverged:  # which is what the sweep is to find, but not with its first step
+            if not sweep.losses:
+                raise
             sweep.diverged = sweep.no_number = True
         finally:
             trainer.model.zero_grad(set_to_none=True)

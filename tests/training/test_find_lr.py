@@ -134,6 +134,21 @@ def test_a_loss_that_diverges_ends_the_sweep_and_is_no_error(
     assert found.diverged_at == pytest.approx(RATES[30])
 
 
+def test_a_first_loss_that_is_no_number_is_an_error(
+    tmp_path: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inner = SiameseModel.forward
+
+    def forward(self: Any, batch: Any) -> Any:
+        loss, vectors = inner(self, batch)
+        return loss * float("nan"), vectors
+
+    monkeypatch.setattr(SiameseModel, "forward", forward)
+    with pytest.raises(TrainingError, match="the loss of step 1 is nan"):
+        find_lr(config(tmp_path, tiny_model), say=lambda line: None)
+    assert not (tmp_path / "run").exists()
+
+
 def test_too_little_memory_is_an_error(
     tmp_path: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
