@@ -44,6 +44,7 @@ def test_the_recipes_of_this_version_are_there_in_alphabetical_order() -> None:
     assert NAMES == [
         "all_minilm_l6_v2",
         "all_mpnet_base_v2",
+        "collapse",
         "distill",
         "frozen_head",
         "local_csv",

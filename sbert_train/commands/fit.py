@@ -1,14 +1,16 @@
 """sbert-train fit."""
 
+import shlex
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from sbert_train.commands.options import ConfigOption, Overrides
 from sbert_train.commands.printing import print_comparison, quiet_libraries
 from sbert_train.commands.settings import load_settings
+from sbert_train.errors import ConfigError
 
 _STARTED = time.monotonic()
 
@@ -42,10 +44,26 @@ def fit(
             metavar="KEY",
         ),
     ] = None,
+    find_lr: Annotated[
+        bool,
+        typer.Option(
+            "--find-lr",
+            help="Train nothing: try growing learning rates for 100 steps, suggest one, and write find_lr.json and "
+            "find_lr.svg to output_dir.",
+        ),
+    ] = False,
 ) -> None:
     """Fine-tune a model, and measure it against the one it came from."""
+    if find_lr and (overwrite or strict or allow_changes or resume != "auto"):
+        raise ConfigError(
+            "--find-lr trains nothing, so that it takes none of --overwrite, --resume, --strict and --allow-changes; "
+            "leave them out"
+        )
     settings = load_settings(config, overrides)
     quiet_libraries()
+    if find_lr:
+        _find_lr(settings, config, overrides or [])
+        return
     from sbert_train.training.fit import fit as run
 
     with settings.hiding_environment():
@@ -63,6 +81,17 @@ def fit(
         print_comparison(result.comparison, also=result.selected_by)
     print(f"The report of the run is {result.folder.page}.")
     _print_next(result.base, result.folder.model)
+
+
+def _find_lr(settings: Any, config: str, overrides: list[str]) -> None:
+    """Try learning rates, and print what came of it."""
+    from sbert_train.training import find_lr
+
+    with settings.hiding_environment():
+        found = find_lr.find_lr(settings)
+        others = [one for one in overrides if not one.startswith("train.learning_rate=")]
+        if found.first_process:
+            print("\n".join(find_lr.summary(found, shlex.join([str(config), *others]))))
 
 
 def _print_next(base: str, model: Path) -> None:

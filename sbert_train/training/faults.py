@@ -76,11 +76,27 @@ def require_finite(model: nn.Module, step: int) -> None:
         raise diverged(f"weights are not finite numbers any more after step {step}")
 
 
-def diverged(what: str) -> TrainingError:
-    """What to try after a loss, a gradient or a weight that is not a finite number."""
-    return TrainingError(
+class Diverged(TrainingError):
+    """A loss, a gradient or a weight is not a finite number."""
+
+
+def diverged(what: str) -> Diverged:
+    """What to try then."""
+    return Diverged(
         f"training diverged: {what}; lower train.learning_rate, warm up for longer (train.warmup_steps), or look for "
         "extreme scores in the data. Nothing of it was saved"
+    )
+
+
+def with_kept(error: Diverged, checkpoints: Path) -> Diverged:
+    """The same error, which says what to go on from where there is a checkpoint: all are of finite weights."""
+    found = list_checkpoints(checkpoints)
+    if not found:
+        return error
+    newest = max(found, key=lambda one: one.step)
+    return Diverged(
+        f"{error}; the checkpoint of step {newest.step} is kept ({newest.path}): to go on from it, give another "
+        "train.learning_rate and --allow-changes train.learning_rate"
     )
 
 

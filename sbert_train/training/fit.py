@@ -13,20 +13,18 @@ from sbert_train.errors import Interrupted
 from sbert_train.evaluation.compare import Comparison
 from sbert_train.evaluation.results import TaskResult
 from sbert_train.paths import expanded
-from sbert_train.training.arguments import early_stopping, training_arguments
-from sbert_train.training.callbacks import JsonLog, ProgressBar
+from sbert_train.training.arguments import training_arguments
+from sbert_train.training.assembly import make_trainer
 from sbert_train.training.everything_wrong import everything_wrong_told
 from sbert_train.training.faults import full_disk_told, require_finite, require_room
-from sbert_train.training.identity import RunIdentity, identity_of, require_changeable, require_same_run
+from sbert_train.training.identity import identity_of, require_changeable, require_same_run
 from sbert_train.training.lock import locked
 from sbert_train.training.parts import Parts, load_parts
 from sbert_train.training.plan import make_plan, resume_lines, trust_lines
 from sbert_train.training.prepare import own_head
-from sbert_train.training.progress import Progress
 from sbert_train.training.report import Outcome, describe_speed, write_card, write_report
 from sbert_train.training.resume import AUTO, Start, agreed_checkpoint
 from sbert_train.training.run_folder import RunFolder
-from sbert_train.training.save_points import SavePoints
 from sbert_train.training.selection import require_selectable, selected_by
 from sbert_train.training.signals import StopSignals
 from sbert_train.training.trainer import SentenceTrainer
@@ -132,13 +130,16 @@ class _Run:
             parts = load_parts(self.config, self.args)
         identity = identity_of(self.config, self.args, parts.model.encoder, parts.data.sets, parts.eval_sets)
         changes = require_same_run(chosen, identity, self.start)
-        trainer, bar = self._trainer(parts, identity)
+        trainer, bar = make_trainer(
+            self.config, self.args, parts, self.folder.log,
+            identity=identity.to_json(), signals=self.signals, started=self.started, say=self.say,
+        )  # fmt: skip
         trainer.require_optimizer()
         if self.first:
             plan = make_plan(self.config, self.base, parts, self.args)
             for line in [*plan.lines, *resume_lines(chosen, changes)]:
                 self.say(self.config.without_environment(line))
-        before = _baseline(trainer, self.config)
+        before = trainer.baseline = _baseline(trainer, self.config)
         require_selectable(self.args, before)
         if self.first:
             require_room(self.folder.root, trainer.bytes_to_come())
@@ -155,24 +156,6 @@ class _Run:
             write_report(*told, trainer, trained, parts.eval_sets, outcome, hide)
         trainer.accelerator.wait_for_everyone()  # one that left first could leave others waiting for ever
         return FitResult(self.folder, self.base, outcome.comparison, selected_by(self.args), self.first)
-
-    def _trainer(self, parts: Parts, identity: RunIdentity) -> tuple[SentenceTrainer, ProgressBar]:
-        stop_early, progress = early_stopping(self.config), Progress()
-        bar = ProgressBar(self.args.metric_for_best_model)
-        trainer = SentenceTrainer(
-            parts.model,
-            self.args,
-            rows=parts.data.rows,
-            batches=parts.data.batches,
-            tasks=parts.tasks,
-            dims=parts.evaluated_dims,
-            frozen=parts.frozen,
-            started=self.started,
-            progress=progress,
-            identity=identity.to_json(),
-            callbacks=[bar, JsonLog(self.folder.log), SavePoints(self.signals), *filter(None, [stop_early])],
-        )
-        return trainer, bar
 
     def _keep(self, trainer: SentenceTrainer, parts: Parts) -> None:
         """Write the model, of which checkpoints have the weights only."""

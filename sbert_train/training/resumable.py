@@ -74,7 +74,10 @@ class ResumableTrainer(Trainer):
         """
         self._began = time.monotonic()
         self._meter = MemoryMeter(cuda=self.args.device.type == "cuda")
-        trained = super().train(*args, **kwargs)
+        try:
+            trained = super().train(*args, **kwargs)
+        except faults.Diverged as error:
+            raise faults.with_kept(error, self._folder) from error
         self._stop_clock()
         self._add_up()
         if self.args.load_best_model_at_end and self.state.best_global_step and self._best is None:

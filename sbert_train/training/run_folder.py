@@ -29,6 +29,8 @@ from sbert_train.training.checkpoints import (
 from sbert_train.training.lock import FILE as LOCK
 
 CARD = "README.md"
+FIND_LR = ("find_lr.json", "find_lr.svg")
+"""What a range test leaves, which a run neither needs nor removes."""
 MODEL_FILES = ".model-files.json"
 """Lists what the run wrote to model/, so that a later one removes nothing else."""
 
@@ -70,6 +72,14 @@ class RunFolder:
     @property
     def page(self) -> Path:
         return self.root / "report.html"
+
+    @property
+    def find_lr_values(self) -> Path:
+        return self.root / FIND_LR[0]
+
+    @property
+    def find_lr_plot(self) -> Path:
+        return self.root / FIND_LR[1]
 
     @property
     def checkpoints(self) -> Path:
@@ -261,10 +271,11 @@ def replace_text(path: Path, text: str) -> None:
 
 
 def _is_leftover(path: Path) -> bool:
-    """Whether it is a lock, or what a process that was killed had begun to write, or Trainer to prepare."""
+    """Whether it is a lock, of a range test, or what a process that was killed had begun to write, or Trainer to
+    prepare."""
     if path.name == "checkpoints" and path.is_dir():
         return not any(path.iterdir())
-    return path.name == LOCK or (path.name.startswith(".") and path.name.endswith(".partial"))
+    return path.name in (LOCK, *FIND_LR) or (path.name.startswith(".") and path.name.endswith(".partial"))
 
 
 def _is_until(line: str, step: int) -> bool:

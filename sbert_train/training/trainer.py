@@ -28,6 +28,7 @@ from sbert_train.evaluation.dimensions import evaluate_tasks
 from sbert_train.evaluation.tasks import Task, TaskResult
 from sbert_train.model.head import Head
 from sbert_train.training import faults
+from sbert_train.training.monitors import Judge, Monitors, ProbeSet
 from sbert_train.training.progress import Progress
 from sbert_train.training.resumable import ResumableTrainer
 from sbert_train.training.siamese import SiameseModel
@@ -71,6 +72,31 @@ class EpochOrder(TrainerCallback):
         self._batches.set_epoch(int(state.epoch or 0))
 
 
+class Opening(TrainerCallback):
+    """Logs the results of the base before the first step, so that curves begin with them."""
+
+    def __init__(self, trainer: "SentenceTrainer") -> None:
+        self._trainer = trainer
+
+    def on_train_begin(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        """But not of a run that goes on, whose log has them."""
+        if state.global_step == 0:
+            state.epoch = 0.0
+            if self._trainer.baseline:
+                self._trainer.log(metrics_of(self._trainer.baseline))
+
+
+def metrics_of(results: Mapping[str, TaskResult], prefix: str = "eval") -> dict[str, float]:
+    """The figures of tasks under the names that Trainer logs them by: {prefix}_{task}_{metric}."""
+    return {
+        f"{prefix}_{name}_{metric}": value
+        for name, result in results.items()
+        for metric, value in result.metrics.items()
+    }
+
+
 class SentenceTrainer(ResumableTrainer):
     """Trains an encoder on batches of several data sets and evaluates it by tasks."""
 
@@ -84,6 +110,8 @@ class SentenceTrainer(ResumableTrainer):
         tasks: Sequence[Task] = (),
         dims: Sequence[int] = (),
         frozen: FrozenTexts | None = None,
+        probe: Sequence[ProbeSet] = (),
+        judge: Judge | None = None,
         callbacks: Sequence[TrainerCallback] = (),
         started: float | None = None,
         progress: Progress | None = None,
@@ -97,6 +125,8 @@ class SentenceTrainer(ResumableTrainer):
             tasks: what `evaluate` runs, under the metric names eval_{task}_{metric}.
             dims: dimensions at which the tasks are evaluated besides all of them, as eval_{task}_dim{d}_{metric}.
             frozen: the pooled vectors of texts, where the backbone does not train.
+            probe: the rows that monitors look at; none: there are no monitors.
+            judge: is shown what monitors read.
             started: when the run began, as for `Stopwatch`.
             progress, identity: as for ResumableTrainer.
         """
@@ -110,7 +140,14 @@ class SentenceTrainer(ResumableTrainer):
             train_dataset=rows,
             eval_dataset={task.name: task for task in tasks} or None,
             data_collator=collate_inputs,
-            callbacks=[EpochOrder(batches), self.stopwatch, *callbacks],
+            # Those that log come behind those that take the log up.
+            callbacks=[
+                EpochOrder(batches),
+                self.stopwatch,
+                *callbacks,
+                Opening(self),
+                *([Monitors(probe, self._encode_finite, self.log, judge)] if probe else []),
+            ],
             progress=progress,
             identity=identity,
         )
@@ -121,6 +158,8 @@ class SentenceTrainer(ResumableTrainer):
         self.batches = batches
         self.tasks = tuple(tasks)
         self.dims = tuple(dims)
+        self.baseline: Mapping[str, TaskResult] = {}
+        """What is logged at step 0: the results of the base."""
         self._frozen = frozen
         self._evaluated: tuple[int, dict[str, TaskResult]] | None = None
         self.last: dict[str, TaskResult] | None = None
@@ -208,11 +247,7 @@ class SentenceTrainer(ResumableTrainer):
         """Run all tasks; the metrics are logged and seen by callbacks as those of any Trainer."""
         results = self.run_tasks()
         self._evaluated = self.state.global_step, results
-        metrics = {
-            f"{metric_key_prefix}_{name}_{metric}": value
-            for name, result in results.items()
-            for metric, value in result.metrics.items()
-        }
+        metrics = metrics_of(results, metric_key_prefix)
         self.log(metrics)
         self.control = self.callback_handler.on_evaluate(self.args, self.state, self.control, metrics)
         return metrics
@@ -265,6 +300,17 @@ class SentenceTrainer(ResumableTrainer):
         embeddings = np.empty((len(texts), self.encoder.dimension), dtype=np.float32)
         for number, part in enumerate(gather_object([own])):
             embeddings[number::processes] = part
+        return embeddings
+
+    def _encode_finite(self, texts: Sequence[str], role: str) -> NDArray[np.float32]:
+        """The same.
+
+        Raises:
+            TrainingError: a weight is not finite.
+        """
+        embeddings = self._encode(texts, role)
+        if not np.isfinite(embeddings).all():
+            faults.require_finite(self.model, self.state.global_step)
         return embeddings
 
     def _encode_share(self, texts: Sequence[str], role: str) -> NDArray[np.float32]:

@@ -68,12 +68,23 @@ def test_a_loss_that_is_no_number_stops_the_run_at_its_step(
         patch.setattr(SiameseModel, "forward", forward_that(lambda loss, vectors: (loss * value, vectors), 6))
         with pytest.raises(
             TrainingError, match=rf"^training diverged: the loss of step 6 is {words}; lower train\."
-        ):
+        ) as told:
             trained(settings)
+    kept = checkpoints_of(settings) / "checkpoint-4"
+    assert f"the checkpoint of step 4 is kept ({kept}): to go on from it, give" in str(told.value)
     require_whole(settings, [2, 4])
     assert not (tmp_path / "run" / "model").exists()
     result, _ = trained(settings)
     assert weights_of(result.folder.model) == weights_of(whole.folder.model), "the next try had better luck"
+
+
+def test_weights_that_the_last_step_made_no_numbers_are_told_with_its_number(
+    tmp_path: Path, tiny_model: Path
+) -> None:
+    train = {"eval_strategy": "no", "save_strategy": "no", "max_steps": 1, "learning_rate": 1e38}
+    train |= {"lr_scheduler_type": "constant", "warmup_steps": 0, "weight_decay": 10.0}
+    with pytest.raises(TrainingError, match="weights are not finite numbers any more after step 1"):
+        trained(config(tmp_path, tiny_model, train=train))
 
 
 @pytest.mark.parametrize("clip", [1.0, 0.0])

@@ -144,7 +144,8 @@ def test_the_best_checkpoint_is_selected_by_any_metric_of_any_eval_set(
         data={"train": [base.data.train[0].model_dump()], "eval": [pairs, questions]},
         train={"num_train_epochs": 4, "metric_for_best_model": "search_mrr@10", "learning_rate": 5e-3},
     )
-    entries = [entry for entry in log_of(result) if "eval_search_mrr@10" in entry]
+    first, *entries = [entry for entry in log_of(result) if "eval_search_mrr@10" in entry]
+    assert first["step"] == 0, "the base"
     best = max(entries, key=lambda entry: entry["eval_search_mrr@10"])
     report = json.loads(result.folder.report.read_text())
     assert len(entries) == 4 and "eval_pairs_spearman_cosine" in entries[0]
@@ -171,6 +172,9 @@ def test_tensorboard_gets_losses_and_metrics(
     events.Reload()
     assert {"train/loss", "eval/pairs_spearman_cosine"} <= set(events.Tags()["scalars"])
     assert len(events.Scalars("train/loss")) == 6
+    assert [event.step for event in events.Scalars("eval/pairs_spearman_cosine")] == [0, 6]
+    assert [event.step for event in events.Scalars("train/monitor_uniformity")] == [0, 6]
+    assert len(events.Scalars("train/grad_norm")) == 6
 
 
 def test_several_sets_with_different_roles_train_in_batches_of_their_own(
