@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from sbert_train import __version__
+from sbert_train.commands.compare import compare
 from sbert_train.commands.configs import configs
 from sbert_train.commands.evaluate import evaluate
 from sbert_train.commands.export import export
@@ -27,6 +28,7 @@ app = typer.Typer(
 app.command(name="fit")(fit)
 app.command(name="eval")(evaluate)
 app.command(name="export")(export)
+app.command(name="compare")(compare)
 app.add_typer(configs, name="configs")
 
 
