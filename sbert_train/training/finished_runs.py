@@ -37,7 +37,7 @@ def read_runs(places: Sequence[str]) -> list[FinishedRun]:
         try:
             if folder.resolve() in [one.resolve() for one in folders[:number]]:
                 raise CommandError(f"{folder}: named twice; name each run once")
-            runs.append(_read(names[number], folder))
+            runs.append(read_run(names[number], folder))
         except (CommandError, ConfigError) as error:
             problems.append(" ".join(str(error).split()))
     if problems:
@@ -58,7 +58,8 @@ def _names(folders: Sequence[Path]) -> list[str]:
     ]
 
 
-def _read(name: str, folder: Path) -> FinishedRun:
+def read_run(name: str, folder: Path) -> FinishedRun:
+    """Read the folder of a finished run; CommandError or ConfigError where it is none."""
     files = RunFolder(folder)
     if not folder.is_dir():
         raise CommandError(f"{folder}: no such folder; expected that of a run")
