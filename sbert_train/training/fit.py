@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
-from pathlib import Path
 
 from transformers import TrainingArguments, set_seed
 
@@ -15,6 +14,7 @@ from sbert_train.evaluation.results import TaskResult
 from sbert_train.paths import expanded
 from sbert_train.training.arguments import early_stopping, training_arguments
 from sbert_train.training.callbacks import JsonLog, ProgressBar
+from sbert_train.training.card import write_card
 from sbert_train.training.everything_wrong import everything_wrong_told
 from sbert_train.training.faults import full_disk_told, require_finite, require_room
 from sbert_train.training.identity import RunIdentity, identity_of, require_changeable, require_same_run
@@ -23,7 +23,7 @@ from sbert_train.training.parts import Parts, load_parts
 from sbert_train.training.plan import plan_lines, resume_lines, trust_lines
 from sbert_train.training.prepare import own_head
 from sbert_train.training.progress import Progress
-from sbert_train.training.report import describe_speed, write_card, write_report
+from sbert_train.training.report import describe_speed, write_report
 from sbert_train.training.resume import AUTO, Start, agreed_checkpoint
 from sbert_train.training.run_folder import RunFolder
 from sbert_train.training.save_points import SavePoints
@@ -117,10 +117,6 @@ class _Run:
     def base(self) -> str:
         return str(self.config.as_written(("model", "base"), self.config.model.base))
 
-    @property
-    def name(self) -> str:
-        return Path(str(self.config.as_written(("output_dir",), self.config.output_dir))).name
-
     def go(self) -> FitResult:
         """The story."""
         text = dump_config(self.config)
@@ -150,7 +146,7 @@ class _Run:
         if self.first:
             sets = (*parts.data.sets, *parts.eval_sets)
             write_report(self.folder, self.base, trainer, sets, comparison)
-            write_card(self.folder, self.name, self.base, parts.model.encoder, parts.data.sets, comparison)
+            write_card(self.folder, self.config, parts, comparison)
         trainer.accelerator.wait_for_everyone()  # one that left first could leave others waiting for ever
         return FitResult(self.folder, self.base, comparison, selected_by(self.args), self.first)
 
