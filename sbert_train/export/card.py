@@ -80,8 +80,7 @@ def model_card(encoder: SentenceEncoder, facts: CardFacts) -> str:
         _usage(encoder),
         *(["## Results", _results(facts.results)] if facts.results else []),
         "## Training",
-        "\n".join(f"- {plain(line)}" for line in facts.data),
-        *(["\n".join(map(_objective, facts.objectives))] if facts.objectives else []),
+        "\n".join([*(f"- {plain(line)}" for line in facts.data), *map(_objective, facts.objectives)]),
         "The configuration that repeats it, without the folders of files that lay elsewhere on the disk:",
         fenced(facts.config.strip(), "yaml"),
     ]
