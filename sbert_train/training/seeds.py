@@ -103,7 +103,7 @@ def fit_seeds(
                 raise Interrupted(stopped.signal, f"seed {seed}: {stopped}") from stopped
             started = None  # the next one begins now
             gc.collect()  # what a run leaves in cycles would be in the memory of the next
-        series = whole.read() if first else None
+        series = whole.read(greater_is_better=args.greater_is_better is not False) if first else None
         if series is not None:
             write_json(whole.root / FILE, series.to_json())
     return SeriesResult(whole.root, whole.base, series)
@@ -198,8 +198,7 @@ class _Series:
         train = {f"train {one.name}": digest_of_rows(load(one).rows) for one in self.config.data.train}
         return train | {f"eval {one.name}": digest_of_rows(load(one).rows) for one in self.config.data.eval}
 
-    def read(self) -> Series:
+    def read(self, *, greater_is_better: bool) -> Series:
         """What the finished runs report."""
         runs = {seed: read_run(f"seed-{seed}", self.folder(seed).root) for seed in self.seeds}
-        better = self.config.train.get("greater_is_better", True)
-        return series_of(runs, greater_is_better=better is not False)
+        return series_of(runs, greater_is_better=greater_is_better)

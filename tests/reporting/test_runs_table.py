@@ -24,7 +24,7 @@ def runs(count: int) -> list[FinishedRun]:
         finished(
             f"a_run_of_a_long_name_{i}",
             eval_set(spearman_cosine=change(0.8123, 0.8234 + i / 100)),
-            train={"per_device_train_batch_size": 64, "learning_rate": float(f"{i + 1}e-5")},
+            train={"per_device_train_batch_size": 64 + i, "learning_rate": float(f"{i + 1}e-5")},
             data={"train": [{"source": f"a/rather/long/path/of/rows{i}.csv"}]},
         )
         for i in range(count)

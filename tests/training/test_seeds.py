@@ -118,6 +118,15 @@ def test_the_figures_of_the_series_are_those_of_the_runs(tmp_path: Path, tiny_mo
     assert values[str(told["best_seed"])] == max(values.values())
 
 
+def test_the_best_seed_of_a_metric_that_should_be_small_has_the_smallest(
+    tmp_path: Path, tiny_model: Path
+) -> None:
+    result, _ = series(settings_of(tmp_path, tiny_model, greater_is_better="no"), 1, 2)
+    told = json.loads((result.root / "seeds.json").read_text())
+    values = told["evaluation"][0]["metrics"]["spearman_cosine"]["values"]
+    assert values[str(told["best_seed"])] == min(values.values()) < max(values.values())
+
+
 def test_a_series_that_was_killed_goes_on_where_it_was(
     tmp_path: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
