@@ -7,6 +7,7 @@ import typer
 
 from sbert_train import __version__
 from sbert_train.commands.check import check
+from sbert_train.commands.compare import compare
 from sbert_train.commands.configs import configs
 from sbert_train.commands.evaluate import evaluate
 from sbert_train.commands.export import export
@@ -29,6 +30,7 @@ app.command(name="fit")(fit)
 app.command(name="check")(check)
 app.command(name="eval")(evaluate)
 app.command(name="export")(export)
+app.command(name="compare")(compare)
 app.add_typer(configs, name="configs")
 
 

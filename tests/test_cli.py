@@ -1,6 +1,7 @@
 """The commands, as a user types them."""
 
 import json
+import shlex
 import subprocess
 import sys
 import time
@@ -153,6 +154,28 @@ def test_eval_tells_the_prompts_of_a_configuration(
     assert "other carries the prompts sentence1 'the dog ', but eval is told sentence1 'the cat '" in error
 
 
+def test_compare_shows_two_runs_and_the_command_that_it_prints_runs(
+    config_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = [tmp_path / name for name in ("slow", "fast")]
+    for folder, rate in zip(runs, ("1e-5", "1e-2"), strict=True):
+        given = ("train.max_steps=2", f"train.learning_rate={rate}", f"output_dir={folder}")
+        run("fit", "--config", config_file, *given)
+    shown = run("compare", *runs)
+    lines = [" ".join(line.split()) for line in shown.splitlines()]
+    assert "slow fast" in lines and "train.learning_rate 1e-05 0.01" in lines
+    compared = json.loads(run("compare", *runs, "--json"))
+    (found,) = compared["evaluation"]
+    after = found["metrics"]["spearman_cosine"]["fast"]["after"]["value"]
+    assert f"{after:.4f}" in shown
+    assert f"  {compared['eval_command']}\n" in shown
+    file = tmp_path / "figures.json"
+    run(*shlex.split(compared["eval_command"])[1:], "--json", file)
+    (task,) = json.loads(file.read_text())["tasks"]
+    difference = task["differences"][str(runs[1] / "model")]["spearman_cosine"]["value"]
+    assert difference == pytest.approx(found["metrics"]["spearman_cosine"]["fast"]["from_first"], abs=1e-6)
+
+
 def test_the_help_of_eval_names_every_task() -> None:
     from sbert_train.evaluation.tasks import TASKS
 
@@ -197,6 +220,7 @@ def test_configs_are_listed_shown_and_copied(tmp_path: Path) -> None:
         (["eval", "{model}", "--data", "{classes}", "--task", "nl"], "expected a task of sts, retrieval"),
         (["eval", "{model}", "--data", "{data}", "--json", "nowhere/x.json"], "there is no folder nowhere"),
         (["configs", "show", "quikstart"], "quickstart"),
+        (["compare", "{model}"], "expected the folders of two runs or more"),
         (["export", "{model}", "--to", "pickle", "--output", "out"], "pickle"),
     ],
 )  # fmt: skip
@@ -251,7 +275,7 @@ def test_help_does_not_load_torch() -> None:
     assert min(seconds) < 1.5, "0.3 to 0.4 on an idle machine; loading torch takes several"
 
 
-@pytest.mark.parametrize("command", ["fit", "eval", "export", "configs"])
+@pytest.mark.parametrize("command", ["fit", "eval", "export", "compare", "configs"])
 def test_every_command_has_help(command: str) -> None:
     assert "Usage" in run(command, "--help")
 

@@ -1,16 +1,17 @@
 """sbert-train fit."""
 
-import shlex
 import time
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from sbert_train.commands.find_lr import find_learning_rate
 from sbert_train.commands.options import ConfigOption, Overrides
-from sbert_train.commands.printing import print_comparison, quiet_libraries
+from sbert_train.commands.printing import print_comparison, print_uses, quiet_libraries
+from sbert_train.commands.seeds import fit_seeds, seeds_of
 from sbert_train.commands.settings import load_settings
-from sbert_train.errors import ConfigError
+from sbert_train.errors import CommandError
 
 _STARTED = time.monotonic()
 
@@ -52,29 +53,41 @@ def fit(
             "find_lr.svg to output_dir.",
         ),
     ] = False,
+    seeds: Annotated[
+        str | None,
+        typer.Option(
+            help="Train once with each of these seeds, such as 1,2,3, each in a folder of its own below output_dir, "
+            "and tell mean and spread.",
+            metavar="SEED,SEED...",
+        ),
+    ] = None,
 ) -> None:
     """Fine-tune a model, and measure it against the one it came from."""
-    if find_lr and (overwrite or strict or allow_changes or resume != "auto"):
-        raise ConfigError(
-            "--find-lr trains nothing, so that it takes none of --overwrite, --resume, --strict and --allow-changes; "
-            "leave them out"
+    if find_lr and (overwrite or strict or allow_changes or resume != "auto" or seeds):
+        raise CommandError(
+            "--find-lr trains nothing, so that it takes none of --overwrite, --resume, --strict, --allow-changes and "
+            "--seeds; leave them out"
         )
+    several = None if seeds is None else seeds_of(seeds, overrides or [])
     settings = load_settings(config, overrides)
     quiet_libraries()
     if find_lr:
-        _find_lr(settings, config, overrides or [])
+        find_learning_rate(settings, config, overrides or [])
+        return
+    options: dict[str, Any] = {
+        "resume": resume,
+        "overwrite": overwrite,
+        "strict": strict,
+        "allow_changes": allow_changes or [],
+        "started": _STARTED,
+    }
+    if several is not None:
+        fit_seeds(settings, several, options)
         return
     from sbert_train.training.fit import fit as run
 
     with settings.hiding_environment():
-        result = run(
-            settings,
-            resume=resume,
-            overwrite=overwrite,
-            strict=strict,
-            allow_changes=allow_changes or [],
-            started=_STARTED,
-        )
+        result = run(settings, **options)
     if not result.first_process:
         return
     if result.comparison is not None:
@@ -83,27 +96,8 @@ def fit(
     _print_next(result.base, result.folder.model)
 
 
-def _find_lr(settings: Any, config: str, overrides: list[str]) -> None:
-    """Try learning rates, and print what came of it."""
-    from sbert_train.training import find_lr
-
-    with settings.hiding_environment():
-        found = find_lr.find_lr(settings)
-        others = [one for one in overrides if not one.startswith("train.learning_rate=")]
-        if found.first_process:
-            print("\n".join(find_lr.summary(found, shlex.join([str(config), *others]))))
-
-
 def _print_next(base: str, model: Path) -> None:
     """What to do with a new model, in commands that run as they are."""
-    from sbert_train.model.read_layout import read_layout
-
-    two_heads = read_layout(model).document_head is not None
-    form, place = ("sentence-transformers", "export") if two_heads else ("onnx", "onnx")
-    arguments = '["Hello."], role="query"' if two_heads else '["Hello."]'
     print(f"The model is in {model}. Next:\n")
     print(f"  sbert-train eval {base} {model} --data my_pairs.csv")
-    print(f"  sbert-train export {model} --to {form} --output {model.parent / place}")
-    print(
-        f"""  python -c 'from sbert_train import SentenceEncoder as E; print(E.load("{model}").encode({arguments}))'"""
-    )
+    print_uses(model)

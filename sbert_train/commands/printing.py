@@ -1,5 +1,6 @@
 """What several commands print, and what they keep from being printed."""
 
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -20,3 +21,16 @@ def quiet_libraries() -> None:
     transformers.utils.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()
     datasets.utils.logging.set_verbosity_error()
+
+
+def print_uses(model: Path) -> None:
+    """What a new model can be used for, in commands that run as they are."""
+    from sbert_train.model.read_layout import read_layout
+
+    two_heads = read_layout(model).document_head is not None
+    form, place = ("sentence-transformers", "export") if two_heads else ("onnx", "onnx")
+    arguments = '["Hello."], role="query"' if two_heads else '["Hello."]'
+    print(f"  sbert-train export {model} --to {form} --output {model.parent / place}")
+    print(
+        f"""  python -c 'from sbert_train import SentenceEncoder as E; print(E.load("{model}").encode({arguments}))'"""
+    )

@@ -98,12 +98,22 @@ def dump_config(config: RunConfig) -> str:
 
     `load_config` reads it back to an equal configuration.
     """
+    return dump_tree(written_tree(config))
+
+
+def written_tree(config: RunConfig) -> dict[str, Any]:
+    """The configuration as plain values, every key with its value; `${NAME}` stands where it stood in the file."""
     tree = config.model_dump(mode="json")
     for at, text in config._written.items():
         holder: Any = tree
         for part in at[:-1]:
             holder = holder[part]
         holder[at[-1]] = text
+    return tree
+
+
+def dump_tree(tree: dict[str, Any]) -> str:
+    """Plain values as YAML that any reader takes for the same."""
     return yaml.dump(tree, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
 
 

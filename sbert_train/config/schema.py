@@ -323,6 +323,18 @@ class RunConfig(Block):
                 "expected 1, as the sets have different objectives and a batch has one",
             )
 
+    def for_seed(self, seed: int) -> "RunConfig":
+        """The same run with another seed, in a folder of its own below output_dir; ${NAME} stays as it is written."""
+
+        def below(folder: str) -> str:
+            return f"{folder.removesuffix('/')}/seed-{seed}"
+
+        run = self.model_copy(update={"seed": seed, "output_dir": below(self.output_dir)})
+        run._written = {at: text for at, text in self._written.items() if at != ("seed",)}
+        if ("output_dir",) in run._written:
+            run._written = {**run._written, ("output_dir",): below(run._written["output_dir",])}
+        return run
+
     def as_written(self, at: TreePath, value: object) -> object:
         """A value as a message may quote it: as the file has it, so without what the environment holds."""
         if at in self._written:

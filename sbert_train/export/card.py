@@ -1,17 +1,21 @@
 """The README.md of a saved model: what it is, how to use it, what was measured, what it was trained on."""
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import isfinite
 
 from huggingface_hub import EvalResult, ModelCardData
 
 from sbert_train import __version__
 from sbert_train.evaluation.bootstrap import LEVEL
 from sbert_train.evaluation.compare import TaskComparison
+from sbert_train.export.losses import loss_names
 from sbert_train.export.markdown import code, fenced, plain
+from sbert_train.export.usage import PLACE, with_sentence_transformers, with_transformers
 from sbert_train.model.encoder import SentenceEncoder
 from sbert_train.model.head import TwoHeads
+from sbert_train.objectives.registry import ObjectiveSpec
 
 TAGS = ["sentence-transformers", "feature-extraction", "sentence-similarity"]
 
@@ -26,8 +30,14 @@ HUB_TASKS = {
 }
 """Kind of our task -> the name of it that sentence-transformers gives the Hub."""
 
-PLACE = "path/or/id/of/this/model"
-"""What stands for the model in the card's code."""
+
+@dataclass(frozen=True)
+class HubSet:
+    """A data set of the Hub, as a whole."""
+
+    repository: str
+    subset: str | None
+    split: str
 
 
 @dataclass(frozen=True)
@@ -41,6 +51,10 @@ class CardFacts:
         results: the eval sets, each with the models `before` and `after`.
         data: one line for each training set: its name, its rows, and what became of them.
         config: the resolved configuration, in YAML.
+        objectives: what it was trained towards.
+        rows: of all training sets together; None where they are not told.
+        datasets: the Hub repositories of training sets.
+        evaluated_on: eval set -> what it is on the Hub, where it is all of a split there.
     """
 
     name: str
@@ -49,6 +63,10 @@ class CardFacts:
     results: Sequence[TaskComparison]
     data: Sequence[str]
     config: str
+    objectives: Sequence[ObjectiveSpec] = ()
+    rows: int | None = None
+    datasets: Sequence[str] = ()
+    evaluated_on: Mapping[str, HubSet] = field(default_factory=dict)
 
 
 def model_card(encoder: SentenceEncoder, facts: CardFacts) -> str:
@@ -62,8 +80,8 @@ def model_card(encoder: SentenceEncoder, facts: CardFacts) -> str:
         _usage(encoder),
         *(["## Results", _results(facts.results)] if facts.results else []),
         "## Training",
-        "\n".join(f"- {plain(line)}" for line in facts.data),
-        "The configuration that repeats it:",
+        "\n".join([*(f"- {plain(line)}" for line in facts.data), *map(_objective, facts.objectives)]),
+        "The configuration that repeats it, without the folders of files that lay elsewhere on the disk:",
         fenced(facts.config.strip(), "yaml"),
     ]
     return "\n\n".join(sections) + "\n"
@@ -71,52 +89,60 @@ def model_card(encoder: SentenceEncoder, facts: CardFacts) -> str:
 
 def _metadata(facts: CardFacts) -> ModelCardData:
     results = [
-        EvalResult(
-            task_type=HUB_TASKS[task.kind],
-            dataset_type="unknown",
-            dataset_name=task.task,
-            metric_type=metric,
-            metric_value=round(estimate.value, 4),
-        )
+        _result(facts, task, metric, estimate.value)
         for task in facts.results
         for metric, estimate in task.scores["after"].items()
+        if isfinite(estimate.value)
     ]
     return ModelCardData(
-        tags=TAGS,
+        tags=[*TAGS, *_training_tags(facts)],
         pipeline_tag="sentence-similarity",
         library_name="sentence-transformers",
         base_model=facts.base_hub_id,
-        model_name=facts.name,
+        datasets=list(dict.fromkeys(facts.datasets)) or None,
+        model_name=facts.name if results else None,  # the name of what has these results
         eval_results=results or None,
     )
 
 
-_ONE_HEAD = """\
-embeddings = model.encode(["A cat sleeps on the mat.", "The mat has a sleeping cat on it."])
-print(model.similarity(embeddings, embeddings))"""
+def _result(facts: CardFacts, task: TaskComparison, metric: str, value: float) -> EvalResult:
+    found = facts.evaluated_on.get(task.task)
+    return EvalResult(
+        task_type=HUB_TASKS[task.kind],
+        dataset_type="unknown" if found is None else found.repository,
+        dataset_name=task.task,
+        dataset_config=None if found is None else found.subset,
+        dataset_split=None if found is None else found.split,
+        metric_type=metric,
+        metric_value=round(value, 4),
+    )
 
-_TWO_HEADS = """\
-queries = model.encode_query(["Where does the cat sleep?"])
-documents = model.encode_document(["A cat sleeps on the mat.", "The dog sleeps in the garden."])
-print(model.similarity(queries, documents))"""
+
+def _training_tags(facts: CardFacts) -> list[str]:
+    """As sentence-transformers writes them, so that who filters by them finds this model, too."""
+    losses = dict.fromkeys(name for spec in facts.objectives for name in loss_names(spec))
+    size = [] if facts.rows is None else [f"dataset_size:{facts.rows}"]
+    return [*size, *(f"loss:{name}" for name in losses)]
+
+
+def _objective(spec: ObjectiveSpec) -> str:
+    theirs = " in ".join(code(name) for name in reversed(loss_names(spec)))
+    return f"- objective {code(spec.name)}" + (f": {theirs} of sentence-transformers" if theirs else "")
 
 
 def _usage(encoder: SentenceEncoder) -> str:
     two = isinstance(encoder.head, TwoHeads)
     arguments = 'texts, role="query"' if two else "texts"
     ours = f'SentenceEncoder.load("{PLACE}").encode({arguments})'
-    text = f"""\
-```python
-from sentence_transformers import SentenceTransformer
-
-model = SentenceTransformer("{PLACE}")
-{_TWO_HEADS if two else _ONE_HEAD}
-```
-
-Or without sentence-transformers: `from sbert_train import SentenceEncoder`, then `{ours}`."""
+    plainly = with_transformers(encoder)
+    parts = [
+        fenced(with_sentence_transformers(encoder), "python"),
+        *(["With transformers alone:", fenced(plainly, "python")] if plainly else []),
+        f"Or with sbert-train: `from sbert_train import SentenceEncoder`, then `{ours}`.",
+    ]
     if two:
-        text += (
-            "\n\nQueries and documents have a head each, so a text has two vectors: say which you want, here with "
+        parts.append(
+            "Queries and documents have a head each, so a text has two vectors: say which you want, here with "
             '`role="query"` or `role="document"`.'
         )
     prompts = [
@@ -125,14 +151,17 @@ Or without sentence-transformers: `from sbert_train import SentenceEncoder`, the
         if before
     ]
     if prompts:
-        text += f"\n\nPrompts, by their name (`prompt_name=` or, with sbert-train, `role=`): {'; '.join(prompts)}."
+        parts.append(
+            f"Prompts, by their name (`prompt_name=` or, with sbert-train, `role=`): {'; '.join(prompts)}."
+        )
     length = (
         "It reads texts of any length"
         if encoder.max_length is None
         else f"It reads {encoder.max_length} tokens of a text"
     )
     scaled = "are scaled to length 1" if encoder.normalize else "are not scaled to length 1"
-    return f"{text}\n\n{length}, pools by `{encoder.pooling}`, and its vectors {scaled}."
+    parts.append(f"{length}, pools by `{encoder.pooling}`, and its vectors {scaled}.")
+    return "\n\n".join(parts)
 
 
 def _results(tasks: Sequence[TaskComparison]) -> str:

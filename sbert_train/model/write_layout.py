@@ -24,6 +24,9 @@ from sbert_train.model.layout import (
 LAYOUT_VERSION = "3.0.1"
 """The oldest sentence-transformers release that was seen to load what `write_layout` writes."""
 
+_ROUTER = "Router"
+_FIRST_OF_HEAD = 2  # behind Transformer and Pooling
+
 
 def write_layout(folder: Path, layout: Layout, *, width: int) -> None:
     """Write a sentence-transformers folder, all but the backbone and tokenizer that lie in its root.
@@ -37,7 +40,7 @@ def write_layout(folder: Path, layout: Layout, *, width: int) -> None:
         width: H, the hidden size of the backbone.
     """
     pooling = layout.pooling or "mean"
-    heads = ["Dense"] * len(layout.head) if layout.document_head is None else ["Router"]
+    heads = ["Dense"] * len(layout.head) if layout.document_head is None else [_ROUTER]
     kinds = ["Transformer", "Pooling", *heads] + ["Normalize"] * layout.normalize
     paths = ["" if index == 0 else f"{index}_{kind}" for index, kind in enumerate(kinds)]
     for path in paths:
@@ -55,7 +58,7 @@ def write_layout(folder: Path, layout: Layout, *, width: int) -> None:
         {"word_embedding_dimension": width, **booleans, "include_prompt": True},
     )
     if layout.document_head is None:
-        for path, layer in zip(paths[2:], layout.head, strict=False):
+        for path, layer in zip(dense_folders(len(layout.head)), layout.head, strict=True):
             _write_dense(folder / path, layer)
     else:
         _write_router(folder / paths[2], {"query": layout.head, "document": layout.document_head})
@@ -78,6 +81,18 @@ def write_layout(folder: Path, layout: Layout, *, width: int) -> None:
         weights.chmod((folder / MODEL_CONFIG).stat().st_mode)
 
 
+def dense_folders(layers: int, side: str | None = None) -> list[str]:
+    """Where the dense layers of a head lie in a model's folder; of the head of a side, query or document, where there
+    are two.
+
+    >>> dense_folders(2), dense_folders(1, "query")
+    (['2_Dense', '3_Dense'], ['2_Router/query_0_Dense'])
+    """
+    if side is None:
+        return [f"{_FIRST_OF_HEAD + i}_Dense" for i in range(layers)]
+    return [f"{_FIRST_OF_HEAD}_{_ROUTER}/{side}_{i}_Dense" for i in range(layers)]
+
+
 def _type(kind: str) -> str:
     return f"sentence_transformers.models.{kind}"
 
@@ -88,7 +103,9 @@ def _write_router(folder: Path, heads: Mapping[str, Sequence[DenseLayer]]) -> No
     A text that they are given without a task goes the way of documents, which is what their own
     Router.for_query_document writes.
     """
-    structure = {side: [f"{side}_{i}_Dense" for i in range(len(head))] for side, head in heads.items()}
+    structure = {
+        side: [Path(path).name for path in dense_folders(len(head), side)] for side, head in heads.items()
+    }
     for side, names in structure.items():
         for name, layer in zip(names, heads[side], strict=True):
             (folder / name).mkdir(exist_ok=True)

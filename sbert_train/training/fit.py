@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
-from pathlib import Path
 
 from transformers import TrainingArguments, set_seed
 
@@ -15,6 +14,7 @@ from sbert_train.evaluation.results import TaskResult
 from sbert_train.paths import expanded
 from sbert_train.training.arguments import training_arguments
 from sbert_train.training.assembly import make_trainer
+from sbert_train.training.card import run_name, write_card
 from sbert_train.training.everything_wrong import everything_wrong_told
 from sbert_train.training.faults import full_disk_told, require_finite, require_room
 from sbert_train.training.identity import identity_of, require_changeable, require_same_run
@@ -22,7 +22,7 @@ from sbert_train.training.lock import locked
 from sbert_train.training.parts import Parts, load_parts
 from sbert_train.training.plan import make_plan, resume_lines, trust_lines
 from sbert_train.training.prepare import own_head
-from sbert_train.training.report import Outcome, describe_speed, write_card, write_report
+from sbert_train.training.report import Outcome, describe_speed, write_report
 from sbert_train.training.resume import AUTO, Start, agreed_checkpoint
 from sbert_train.training.run_folder import RunFolder
 from sbert_train.training.selection import require_selectable, selected_by
@@ -115,10 +115,6 @@ class _Run:
     def base(self) -> str:
         return str(self.config.as_written(("model", "base"), self.config.model.base))
 
-    @property
-    def name(self) -> str:
-        return Path(str(self.config.as_written(("output_dir",), self.config.output_dir))).name
-
     def go(self) -> FitResult:
         """The story."""
         text = dump_config(self.config)
@@ -150,9 +146,9 @@ class _Run:
         self._keep(trainer, parts)
         outcome = Outcome.of(trainer, before)
         if self.first:
-            trained, told = parts.data.sets, (self.folder, self.name, self.base)
+            trained, told = parts.data.sets, (self.folder, run_name(self.config), self.base)
+            write_card(self.folder, self.config, parts, outcome.comparison)
             hide = self.config.without_environment
-            write_card(*told, parts.model.encoder, trained, outcome.comparison)
             write_report(*told, trainer, trained, parts.eval_sets, outcome, hide)
         trainer.accelerator.wait_for_everyone()  # one that left first could leave others waiting for ever
         return FitResult(self.folder, self.base, outcome.comparison, selected_by(self.args), self.first)

@@ -1,22 +1,18 @@
-"""What a finished run writes down: report.json for programs, report.html and the model's card for people."""
+"""What a finished run writes down: report.json for programs, report.html for people."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from sbert_train import __version__
-from sbert_train.data.sieve import describe
 from sbert_train.data.sources import LoadedSet
 from sbert_train.evaluation.compare import Comparison, before_after
 from sbert_train.evaluation.results import TaskResult
-from sbert_train.export.card import CardFacts, model_card
-from sbert_train.model.encoder import SentenceEncoder
-from sbert_train.model.resolve import hub_id_of
 from sbert_train.reporting.details import details_of
 from sbert_train.reporting.page import page
 from sbert_train.reporting.run import Run
 from sbert_train.reporting.verdict import findings, verdict
-from sbert_train.training.run_folder import CARD, RunFolder, describe_environment, replace_text, write_json
+from sbert_train.training.run_folder import RunFolder, describe_environment, replace_text, write_json
 from sbert_train.training.run_log import monitors_of, read_log, warnings_of
 from sbert_train.training.selection import selected_by
 from sbert_train.training.trainer import SentenceTrainer
@@ -129,26 +125,6 @@ def describe_speed(trainer: SentenceTrainer) -> str:
         said.append(f"input took {watch.input_share:.1%} of the steps")
         said.append(f"the first step was done after {watch.seconds_to_first_step:.1f} s")
     return "; ".join(said)
-
-
-def write_card(
-    folder: RunFolder,
-    name: str,
-    base: str,
-    encoder: SentenceEncoder,
-    sets: Sequence[LoadedSet],
-    comparison: Comparison | None,
-) -> None:
-    """Write README.md, the card that the Hub reads, beside the model."""
-    facts = CardFacts(
-        name=name,
-        base=base,
-        base_hub_id=hub_id_of(base),
-        results=comparison.tasks if comparison else (),
-        data=[describe(one.name, one.account) for one in sets],
-        config=folder.config.read_text(encoding="utf-8"),
-    )
-    replace_text(folder.model / CARD, model_card(encoder, facts))
 
 
 def _accounts(use: str, sets: Sequence[LoadedSet]) -> list[dict[str, Any]]:

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -14,14 +15,16 @@ from tests.training.interruptions import EVERY_TWO, moved, weights_of
 from tests.training.runs import config
 
 
-def torchrun(settings: RunConfig, *program: str) -> subprocess.CompletedProcess[str]:
+def torchrun(
+    settings: RunConfig, *program: str, options: Sequence[str] = ()
+) -> subprocess.CompletedProcess[str]:
     """A run of two processes on the CPU."""
     folder = Path(settings.output_dir).parent
     file = folder / f"{Path(settings.output_dir).name}.yaml"
     file.write_text(dump_config(settings))
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     environment = {**os.environ, "HF_DATASETS_CACHE": str(folder / "cache"), "PYTHONPATH": str(Path.cwd())}
-    arguments = [*command, *program, "fit", "--config", str(file)]
+    arguments = [*command, *program, "fit", "--config", str(file), *options]
     return subprocess.run(
         arguments, env=environment, capture_output=True, text=True, timeout=280, check=False
     )
