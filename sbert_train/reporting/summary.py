@@ -1,7 +1,7 @@
 """The top of the page: the verdict, what was run, and every eval set before and after."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from sbert_train.evaluation.bootstrap import LEVEL
@@ -24,7 +24,7 @@ def header(run: Run) -> Html:
         tag("p", tag("span", "Report of the run "), tag("strong", run.name), class_="eyebrow"),
         tag("h1", _headline(run)),
         tag("p", run.report["verdict"], class_="lead") if len(run.findings) > IN_FULL else None,
-        _warnings(run.report["warnings"]),
+        _warnings(run.report),
         facts(_facts(run.report)),
     )
 
@@ -80,13 +80,18 @@ def _sign(direction: Direction) -> Html:
     return joined(shown, " ")
 
 
-def _warnings(warnings: Sequence[Mapping[str, Any]]) -> Html | None:
-    if not warnings:
-        return None
-    items = [tag("li", f"Step {one['step']:,}: {one['warning']}") for one in warnings]
-    return tag(
-        "div", tag("p", tag("strong", "Warnings of the training")), tag("ul", *items), class_="warnings"
-    )
+def _warnings(report: Mapping[str, Any]) -> Html | None:
+    before = [f"{one['key']}: {one['message']}" for one in report["plan_warnings"]]
+    during = [f"Step {one['step']:,}: {one['warning']}" for one in report["warnings"]]
+    found = [("Before the training", before), ("While it trained", during)]
+    lists: list[Html] = []
+    for when, items in found:
+        if items:
+            lists += [
+                tag("p", tag("strong", f"{when}: warnings")),
+                tag("ul", *(tag("li", one) for one in items)),
+            ]
+    return tag("div", *lists, class_="warnings") if lists else None
 
 
 def _facts(report: Mapping[str, Any]) -> list[tuple[str, Child]]:

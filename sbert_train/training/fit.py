@@ -146,10 +146,9 @@ class _Run:
         self._keep(trainer, parts)
         outcome = Outcome.of(trainer, before)
         if self.first:
-            trained, told = parts.data.sets, (self.folder, run_name(self.config), self.base)
+            hide, told = self.config.without_environment, (self.folder, run_name(self.config), self.base)
             write_card(self.folder, self.config, parts, outcome.comparison)
-            hide = self.config.without_environment
-            write_report(*told, trainer, trained, parts.eval_sets, outcome, hide)
+            write_report(*told, trainer, plan, outcome, hide)
         trainer.accelerator.wait_for_everyone()  # one that left first could leave others waiting for ever
         return FitResult(self.folder, self.base, outcome.comparison, selected_by(self.args), self.first)
 

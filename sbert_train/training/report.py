@@ -5,13 +5,14 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from sbert_train import __version__
-from sbert_train.data.sources import LoadedSet
+from sbert_train.data.examination.facts import SetFacts
 from sbert_train.evaluation.compare import Comparison, before_after
 from sbert_train.evaluation.results import TaskResult
 from sbert_train.reporting.details import details_of
 from sbert_train.reporting.page import page
 from sbert_train.reporting.run import Run
 from sbert_train.reporting.verdict import findings, verdict
+from sbert_train.training.plan import Plan
 from sbert_train.training.run_folder import RunFolder, describe_environment, replace_text, write_json
 from sbert_train.training.run_log import monitors_of, read_log, warnings_of
 from sbert_train.training.selection import selected_by
@@ -49,8 +50,7 @@ def write_report(
     name: str,
     base: str,
     trainer: SentenceTrainer,
-    data: Sequence[LoadedSet],
-    eval_sets: Sequence[LoadedSet],
+    plan: Plan,
     outcome: Outcome,
     hide: Callable[[str], str],
 ) -> None:
@@ -58,7 +58,7 @@ def write_report(
 
     Args:
         name, base: of the run and its base model, as the configuration writes them.
-        data: the sets that were trained on.
+        plan: what was known of the run before its first step.
         hide: takes from a text what the environment holds.
     """
     selected, log = selected_by(trainer.args), read_log(folder.log)
@@ -77,7 +77,11 @@ def write_report(
         "training": describe_training(trainer),
         "monitors": monitors_of(log),
         "warnings": _hidden(warnings_of(log), hide),
-        "data": _hidden([*_accounts("training", data), *_accounts("evaluation", eval_sets)], hide),
+        "plan_warnings": _hidden([asdict(one) for one in plan.warnings], hide),
+        "negatives": [str(one) for one in plan.negatives],
+        "data": _hidden(
+            [*_facts("training", plan.examined.train), *_facts("evaluation", plan.examined.eval)], hide
+        ),
         "evaluation": outcome.comparison.to_json() if outcome.comparison else None,
         "versions": describe_environment(),
     }
@@ -127,8 +131,16 @@ def describe_speed(trainer: SentenceTrainer) -> str:
     return "; ".join(said)
 
 
-def _accounts(use: str, sets: Sequence[LoadedSet]) -> list[dict[str, Any]]:
-    return [{"set": one.name, "use": use, **asdict(one.account)} for one in sets]
+def _facts(use: str, sets: Sequence[SetFacts]) -> list[dict[str, Any]]:
+    """What is known of each set, but for its texts."""
+    found = []
+    for one in sets:
+        plain = one.to_json()
+        account, name = plain.pop("account"), plain.pop("set")
+        for left_out in ("key", "samples"):
+            del plain[left_out]
+        found.append({"set": name, "use": use, **account, **plain})
+    return found
 
 
 def _hidden(value: Any, hide: Callable[[str], str]) -> Any:

@@ -59,6 +59,7 @@ def report(findings: Sequence[Finding], **changed: Any) -> dict[str, Any]:
             "resumed_from": [],
         },
         "monitors": [],
+        "plan_warnings": [],
         "warnings": [],
         "data": [
             {

@@ -82,6 +82,7 @@ def test_what_a_page_quotes_stays_text(text: str) -> None:
     given = everywhere(report(found), text)
     given["data"][0]["dropped"] = {text: 1}
     given["versions"]["packages"] = {text: text}
+    given["plan_warnings"] = [{"key": text, "message": text}]
     given["warnings"] = [{"step": 1, "warning": text}]
     given["monitors"] = [{"step": 1, "epoch": 0.1, text: 0.5}]
     run = made_run(found, name=text, report=given, sets=[details(text, text)], config=text)
@@ -248,3 +249,12 @@ def test_columns_in_which_nothing_stands_are_left_out() -> None:
 def test_a_limit_that_no_text_comes_near_is_not_drawn() -> None:
     text = Parsed.of(page(made_run(max_length=512))).text
     assert "All are far below the limit of 512 tokens." in text and "max_length 512" not in text
+
+
+def test_warnings_before_and_during_the_training_stand_apart() -> None:
+    given = report([finding("stsb", "spearman_cosine")])
+    given["plan_warnings"] = [{"key": "data.eval.0.source", "message": "8 rows are in training"}]
+    given["warnings"] = [{"step": 1200, "warning": "nearly constant"}]
+    (box,) = [one for one in Parsed.of(page(made_run(report=given))).elements if one.attributes.get("class") == "warnings"]
+    assert "Before the training: warnings" in box.text and "data.eval.0.source: 8 rows are in training" in box.text
+    assert "While it trained: warnings" in box.text and "Step 1,200: nearly constant" in box.text
