@@ -12,7 +12,13 @@ from sbert_train.evaluation.bootstrap import LEVEL
 from sbert_train.evaluation.compare import TaskComparison
 from sbert_train.export.losses import loss_names
 from sbert_train.export.markdown import code, fenced, plain
-from sbert_train.export.usage import PLACE, with_sentence_transformers, with_transformers
+from sbert_train.export.usage import (
+    PLACE,
+    brings_code,
+    trusting,
+    with_sentence_transformers,
+    with_transformers,
+)
 from sbert_train.model.encoder import SentenceEncoder
 from sbert_train.model.head import TwoHeads
 from sbert_train.objectives.registry import ObjectiveSpec
@@ -133,13 +139,15 @@ def _objective(spec: ObjectiveSpec) -> str:
 def _usage(encoder: SentenceEncoder) -> str:
     two = isinstance(encoder.head, TwoHeads)
     arguments = 'texts, role="query"' if two else "texts"
-    ours = f'SentenceEncoder.load("{PLACE}").encode({arguments})'
+    ours = f'SentenceEncoder.load("{PLACE}"{trusting(encoder)}).encode({arguments})'
     plainly = with_transformers(encoder)
     parts = [
         fenced(with_sentence_transformers(encoder), "python"),
         *(["With transformers alone:", fenced(plainly, "python")] if plainly else []),
         f"Or with sbert-train: `from sbert_train import SentenceEncoder`, then `{ours}`.",
     ]
+    if brings_code(encoder):
+        parts.append("Python code in its folder runs when it is loaded: read that first.")
     if two:
         parts.append(
             "Queries and documents have a head each, so a text has two vectors: say which you want, here with "

@@ -73,13 +73,24 @@ def sides_of(encoder: SentenceEncoder) -> list[Side]:
     return [side("embeddings", _SENTENCES, None)]
 
 
+def brings_code(encoder: SentenceEncoder) -> bool:
+    """Whether the model is of an architecture, or has a tokenizer, whose Python code lies in its folder."""
+    parts = (encoder.backbone, encoder.tokenizer)
+    return not all(type(one).__module__.startswith("transformers.") for one in parts)
+
+
+def trusting(encoder: SentenceEncoder) -> str:
+    """The argument without which such a model is not loaded."""
+    return ", trust_remote_code=True" if brings_code(encoder) else ""
+
+
 def with_sentence_transformers(encoder: SentenceEncoder) -> str:
     """Code that embeds texts with sentence-transformers; with two heads it needs version 5.1."""
     two = isinstance(encoder.head, TwoHeads)
     lines = [
         "from sentence_transformers import SentenceTransformer",
         "",
-        f'model = SentenceTransformer("{PLACE}")',
+        f'model = SentenceTransformer("{PLACE}"{trusting(encoder)})',
     ]
     sides = sides_of(encoder)
     for one in sides:
@@ -94,10 +105,7 @@ def with_sentence_transformers(encoder: SentenceEncoder) -> str:
 def with_transformers(encoder: SentenceEncoder) -> str | None:
     """Code that does the same with transformers alone; None where it would not be the same: of a model with code of its
     own, and of one that cannot fill up a batch."""
-    of_transformers = all(
-        type(one).__module__.startswith("transformers.") for one in (encoder.backbone, encoder.tokenizer)
-    )
-    if not of_transformers or encoder.tokenizer.pad_token is None:
+    if brings_code(encoder) or encoder.tokenizer.pad_token is None:
         return None
     body = [*_loading(encoder), "", "", *_function(encoder), "", "", *_calls(encoder)]
     return "\n".join([*_imports("\n".join(body)), "", *body])

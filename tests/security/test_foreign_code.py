@@ -4,15 +4,20 @@ import contextlib
 import importlib
 import io
 import json
+import re
 import shutil
 import sys
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 import transformers.dynamic_module_utils
 from transformers import AutoModel, AutoTokenizer
 
 from sbert_train.errors import ModelError
+from sbert_train.export.usage import PLACE, sides_of
+from tests.export.test_card_code import code_of, executed
 from tests.hub import LoopbackHub
 from tests.security.attacks import ARCHITECTURE, Marker, bring_code, edit
 from tests.security.conftest import Refusal, Roads, load
@@ -121,6 +126,26 @@ def test_where_it_is_trusted_it_runs_and_is_told_first(
     assert (result.folder.model / "theirs.py").is_file()
     for road in ("eval", "export"):  # what was trusted once is not trusted for ever
         assert "model.trust_remote_code" in refused(*roads[road](result.folder.model))
+
+
+def test_the_card_of_such_a_model_says_so_and_its_code_runs(
+    model: Path, marker: Marker, tmp_path: Path
+) -> None:
+    bring_code(model, marker)
+    result, _ = run(
+        tmp_path, model, model={"base": str(model), "trust_remote_code": True}, train={"max_steps": 1}
+    )
+    text = (result.folder.model / "README.md").read_text()
+    assert "Python code in its folder runs when it is loaded: read that first." in text
+    (code,) = code_of(text)  # none for transformers alone
+    found = executed(code, result.folder.model)["embeddings"]
+    ours = re.search(r"`(from sbert_train import \w+)`, then `(.*?)`", text)
+    assert ours is not None
+    names: dict[str, Any] = {"texts": sides_of(load(result.folder.model, trust_remote_code=True))[0].texts}
+    exec(f"{ours[1]}\nexpected = {ours[2]}".replace(PLACE, str(result.folder.model)), names)
+    np.testing.assert_allclose(found, names["expected"], rtol=0, atol=1e-5)
+    assert marker.left
+    marker.path.unlink()
 
 
 def test_nothing_is_told_where_nothing_is_trusted(tiny_model: Path, tmp_path: Path) -> None:

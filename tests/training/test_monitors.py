@@ -56,6 +56,7 @@ def test_a_run_begins_with_the_base_and_is_measured_with_every_evaluation(
     assert [entry["step"] for entry in log if "eval_pairs_spearman_cosine" in entry] == [0, 6, 12]
     assert [entry["step"] for entry in monitored(result)] == [0, 6, 12]
     assert all(set(entry) - {"step", "epoch"} == IN_BATCH for entry in monitored(result))
+    assert not any("warning" in entry for entry in log), "it is healthy"
     assert result.comparison is not None
     before = result.comparison.tasks[0].scores["before"]["spearman_cosine"].value
     assert log[0]["eval_pairs_spearman_cosine"] == before and (log[0]["step"], log[0]["epoch"]) == (0, 0)

@@ -17,6 +17,7 @@ from transformers import TrainerControl, TrainerState, TrainingArguments
 
 from sbert_train.config import dump_config
 from sbert_train.errors import Interrupted
+from sbert_train.training import assembly
 from sbert_train.training import fit as fit_module
 from sbert_train.training import save_points
 from sbert_train.training.save_points import SavePoints
@@ -282,7 +283,7 @@ def test_a_long_epoch_is_saved_now_and_then(
         train = {"save_strategy": strategy, "eval_strategy": "no", "save_total_limit": 50}
         settings = config(tmp_path / folder, tiny_model, train=train)
         with monkeypatch.context() as patch:
-            patch.setattr(fit_module, "SavePoints", lambda signals: SavePoints(signals, 0.0))
+            patch.setattr(assembly, "SavePoints", lambda signals: SavePoints(signals, 0.0))
             trained(settings)
         found = (tmp_path / folder / "run" / "checkpoints").glob("checkpoint-*")
         assert sorted(int(path.name.rpartition("-")[2]) for path in found) == expected
