@@ -252,9 +252,16 @@ def test_a_limit_that_no_text_comes_near_is_not_drawn() -> None:
 
 
 def test_warnings_before_and_during_the_training_stand_apart() -> None:
-    given = report([finding("stsb", "spearman_cosine")])
+    given = report([finding()])
     given["plan_warnings"] = [{"key": "data.eval.0.source", "message": "8 rows are in training"}]
     given["warnings"] = [{"step": 1200, "warning": "nearly constant"}]
-    (box,) = [one for one in Parsed.of(page(made_run(report=given))).elements if one.attributes.get("class") == "warnings"]
-    assert "Before the training: warnings" in box.text and "data.eval.0.source: 8 rows are in training" in box.text
+    (box,) = [
+        one
+        for one in Parsed.of(page(made_run(report=given))).elements
+        if one.attributes.get("class") == "warnings"
+    ]
+    assert (
+        "Before the training: warnings" in box.text
+        and "data.eval.0.source: 8 rows are in training" in box.text
+    )
     assert "While it trained: warnings" in box.text and "Step 1,200: nearly constant" in box.text

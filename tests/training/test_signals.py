@@ -17,9 +17,8 @@ from transformers import TrainerControl, TrainerState, TrainingArguments
 
 from sbert_train.config import dump_config
 from sbert_train.errors import Interrupted
-from sbert_train.training import assembly
+from sbert_train.training import assembly, save_points
 from sbert_train.training import fit as fit_module
-from sbert_train.training import save_points
 from sbert_train.training.save_points import SavePoints
 from sbert_train.training.signals import StopSignals
 from sbert_train.training.trainer import SentenceTrainer
