@@ -164,7 +164,7 @@ def _duration(seconds: float) -> str:
     """A time as people say it.
 
     >>> [_duration(seconds) for seconds in (12.3, 200, 7_300)]
-    ['12 s', '3 min 20 s', '2 h 2 min']
+    ['12 s', '3 min 20 s', '2 h 1 min']
     """
     whole = round(seconds)
     if whole < 60:

@@ -27,6 +27,8 @@ from sbert_train.training.progress import Progress
 from sbert_train.training.run_folder import write_json
 
 WEIGHTS_FILE = "model.safetensors"
+BESIDE, REPORTS = 50_000, 60_000
+"""Bytes that a checkpoint takes besides its weights, and the reports of a run, however small the model is."""
 
 
 class ResumableTrainer(Trainer):
@@ -194,10 +196,11 @@ class ResumableTrainer(Trainer):
         """About what the disk must have room for: the checkpoints that are kept and one that is being written, beside
         those that are there. Of each weight that trains there are two numbers more, as Adam keeps them."""
         weights = sum(int(tensor.nbytes) for tensor in self.model.state_dict().values())
-        one = weights + sum(8 * weight.numel() for weight in self.model.parameters() if weight.requires_grad)
+        moments = sum(8 * weight.numel() for weight in self.model.parameters() if weight.requires_grad)
+        one = weights + moments + BESIDE
         there = checkpoints.size_of(checkpoints.list_checkpoints(self._folder))
         kept = max(2, self._keep or 2) + bool(self.args.load_best_model_at_end)
-        return max(one, (kept + 1) * one - there) + weights
+        return max(one, (kept + 1) * one - there) + weights + REPORTS
 
     def _load_from_checkpoint(self, resume_from_checkpoint: str, model: nn.Module | None = None) -> None:
         """Take up the weights, all of them, and what the run had added up.

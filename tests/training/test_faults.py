@@ -305,9 +305,10 @@ def test_what_a_run_needs_is_what_it_takes(
     result, _ = trained(settings)
     kept = list_checkpoints(result.folder.checkpoints)
     model = sum(path.stat().st_size for path in result.folder.model.rglob("*") if path.is_file())
-    taken = checkpoints.size_of(kept) * 3 / 2 + model
+    reports = sum(path.stat().st_size for path in (result.folder.page, result.folder.report))
+    taken = checkpoints.size_of(kept) * 3 / 2 + model + reports
     assert len(kept) == 2, "two are kept, and for a moment there are three"
-    assert taken / 1.25 < asked[0] < taken
+    assert taken / 1.1 < asked[0] < taken
     trained(settings)
     assert asked[1] < asked[0] - checkpoints.size_of(kept) / 2, "what is there needs no more room"
     more = {**NO_EVAL, "save_total_limit": 5}

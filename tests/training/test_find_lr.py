@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from sbert_train.cli import app
 from sbert_train.config import dump_config
-from sbert_train.errors import ConfigError, TrainingError
+from sbert_train.errors import CommandError, ConfigError, TrainingError
 from sbert_train.training import faults
 from sbert_train.training.arguments import training_arguments
 from sbert_train.training.find_lr import (
@@ -220,11 +220,12 @@ def test_no_suggestion_is_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "option", [["--overwrite"], ["--resume", "never"], ["--strict"], ["--allow-changes", "seed"]]
+    "option",
+    [["--overwrite"], ["--resume", "never"], ["--strict"], ["--allow-changes", "seed"], ["--seeds", "1,2"]],
 )
 def test_what_belongs_to_a_training_is_refused_beside_it(option: list[str], tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["fit", "--config", "quickstart", "--find-lr", *option])
-    assert isinstance(done.exception, ConfigError) and "--find-lr trains nothing" in str(done.exception)
+    assert isinstance(done.exception, CommandError) and "--find-lr trains nothing" in str(done.exception)
 
 
 def test_the_folder_of_somebody_else_is_refused(tmp_path: Path, tiny_model: Path) -> None:
