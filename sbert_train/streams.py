@@ -1,5 +1,5 @@
 """Standard output and standard error that may go away while a run lasts: a pager that was left, a terminal that was
-closed, a log on a disk that is full."""
+closed, a log on a disk that is full; and that may lack characters, as data and our own lines have them."""
 
 import os
 import sys
@@ -10,7 +10,7 @@ from typing import Any, TextIO
 
 
 class _Lasting:
-    """A text stream whose errors end nothing: what it cannot write is dropped, and so is all that comes after."""
+    """A text stream whose errors end nothing: where it cannot be written to, all that comes after is dropped."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -18,6 +18,9 @@ class _Lasting:
     def write(self, text: str) -> int:
         try:
             return self._stream.write(text)
+        except UnicodeEncodeError as error:  # what an encoding lacks is written as Python writes it
+            self._stream.write(text.encode(error.encoding, "backslashreplace").decode(error.encoding))
+            return len(text)
         except OSError:
             self._let_go()
             return len(text)

@@ -48,8 +48,20 @@ def test_fit_ends_in_before_and_after_and_the_next_commands(config_file: Path, t
     chosen = run("fit", "--config", config_file, "train.metric_for_best_model=eval_pairs_pearson_manhattan")
     assert "  pearson_manhattan" in chosen and "  spearman_cosine" in chosen
     assert json.loads((tmp_path / "other" / "report.json").read_text())["training"]["epochs"] == 2
+    assert json.loads((tmp_path / "other" / "report.json").read_text())["verdict"] in output.splitlines()
     commands = [line.strip() for line in output.splitlines() if line.startswith("  sbert-train")]
     assert [command.split()[1] for command in commands] == ["eval", "export"]
+
+
+def test_the_next_commands_can_be_given_as_they_are_where_a_folder_has_a_space(
+    config_file: Path, tmp_path: Path
+) -> None:
+    output = run("fit", "--config", config_file, f"output_dir={tmp_path / 'my run'}", "train.max_steps=1")
+    model = str(tmp_path / "my run" / "model")
+    evaluate, export, python = [shlex.split(line) for line in output.splitlines()[-3:]]
+    assert evaluate[3] == export[2] == model and export[-1] == str(tmp_path / "my run" / "onnx")
+    done = subprocess.run([sys.executable, *python[1:]], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("[[")
 
 
 def test_fit_ends_in_commands_that_a_model_with_two_heads_takes(config_file: Path, tmp_path: Path) -> None:

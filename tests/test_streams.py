@@ -1,5 +1,6 @@
 """What can no longer be printed ends no run."""
 
+import io
 import os
 import subprocess
 import sys
@@ -94,3 +95,19 @@ def test_a_run_that_nobody_listens_to_writes_its_model(tmp_path: Path, tiny_mode
         assert process.wait() == 0
     assert (tmp_path / "run" / "model" / "model.safetensors").is_file()
     assert (tmp_path / "run" / "report.json").is_file()
+
+
+@pytest.mark.parametrize(
+    ("encoding", "written"), [("ascii", r"a \u2026 \u732b \udcff"), ("utf-8", "a … 猫 \\udcff")]
+)
+def test_a_character_that_the_encoding_lacks_is_escaped(
+    encoding: str, written: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = io.BytesIO()
+    with io.TextIOWrapper(file, encoding=encoding) as narrow:
+        with pytest.raises(UnicodeEncodeError):  # the premise
+            narrow.write("… \udcff")
+        monkeypatch.setattr(sys, "stdout", narrow)
+        with lasting_output():
+            assert sys.stdout.write("a … 猫 \udcff") == 7
+        assert file.getvalue().decode(encoding) == written

@@ -1,5 +1,6 @@
 """sbert-train fit."""
 
+import shlex
 import time
 from pathlib import Path
 from typing import Annotated, Any
@@ -90,8 +91,11 @@ def fit(
         result = run(settings, **options)
     if not result.first_process:
         return
+    from sbert_train.reporting.verdict import findings, verdict
+
     if result.comparison is not None:
         print_comparison(result.comparison, also=result.selected_by)
+    print(f"\n{verdict(findings(result.comparison, result.selected_by))}\n")
     print(f"The report of the run is {result.folder.page}.")
     _print_next(result.base, result.folder.model)
 
@@ -99,5 +103,5 @@ def fit(
 def _print_next(base: str, model: Path) -> None:
     """What to do with a new model, in commands that run as they are."""
     print(f"The model is in {model}. Next:\n")
-    print(f"  sbert-train eval {base} {model} --data my_pairs.csv")
+    print(f"  {shlex.join(['sbert-train', 'eval', base, str(model), '--data', 'my_pairs.csv'])}")
     print_uses(model)

@@ -1,5 +1,7 @@
 """What several commands print, and what they keep from being printed."""
 
+import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +32,7 @@ def print_uses(model: Path) -> None:
     two_heads = read_layout(model).document_head is not None
     form, place = ("sentence-transformers", "export") if two_heads else ("onnx", "onnx")
     arguments = '["Hello."], role="query"' if two_heads else '["Hello."]'
-    print(f"  sbert-train export {model} --to {form} --output {model.parent / place}")
-    print(
-        f"""  python -c 'from sbert_train import SentenceEncoder as E; print(E.load("{model}").encode({arguments}))'"""
-    )
+    export = ["sbert-train", "export", str(model), "--to", form, "--output", str(model.parent / place)]
+    load = f"from sbert_train import SentenceEncoder as E; print(E.load({json.dumps(str(model))}).encode({arguments}))"
+    print(f"  {shlex.join(export)}")
+    print(f"  python -c {shlex.quote(load)}")
