@@ -57,3 +57,7 @@ def lasting_output() -> Iterator[None]:
             for stream in lasting:
                 with suppress(ValueError):  # it was closed meanwhile
                     stream.flush()
+
+
+def silently(line: str) -> None:
+    """How a line is said where nobody shall hear it: by other processes than the first, or beside JSON."""

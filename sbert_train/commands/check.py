@@ -1,6 +1,7 @@
 """sbert-train check."""
 
 import json
+import shlex
 import sys
 from typing import Annotated
 
@@ -9,6 +10,7 @@ import typer
 from sbert_train.commands.options import ConfigOption, Overrides
 from sbert_train.commands.printing import quiet_libraries
 from sbert_train.commands.settings import load_settings
+from sbert_train.streams import silently
 
 
 def check(
@@ -31,19 +33,17 @@ def check(
     from sbert_train.training.check import check as run
 
     with settings.hiding_environment():
-        found = run(settings, measuring=measure, say=_silently if as_json else print)
+        found = run(settings, measuring=measure, say=silently if as_json else print)
     if not found.first_process:
         return
     if as_json:
-        print(settings.without_environment(json.dumps(found.to_json(), indent=2)))
+        print(json.dumps(settings.hidden(found.to_json()), indent=2))
     count = len(found.warnings)
     told = f"{count} warning{'' if count == 1 else 's'}"
     if strict and count:
         print(f"sbert-train: {told}, and --strict is given", file=sys.stderr)
         raise typer.Exit(2)
     if not as_json:
-        print(f"{told}; begin with: sbert-train fit --config {config} {' '.join(overrides or [])}".rstrip())
-
-
-def _silently(line: str) -> None:
-    """How lines are said where JSON is printed."""
+        print(
+            f"{told}; begin with: {shlex.join(['sbert-train', 'fit', '--config', config, *(overrides or [])])}"
+        )

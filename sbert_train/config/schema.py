@@ -360,6 +360,14 @@ class RunConfig(Block):
                 text = text.replace(value, f"${{{name}}}")
         return text
 
+    def hidden(self, value: Any) -> Any:
+        """A value whose texts, also those in lists and mappings, went through `without_environment`; keys stay."""
+        if isinstance(value, Mapping):
+            return {key: self.hidden(inner) for key, inner in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.hidden(inner) for inner in value]
+        return self.without_environment(value) if isinstance(value, str) else value
+
 
 def _is_finite(value: object) -> bool:
     """Whether a value, and all that it holds, is no infinite number and no NaN."""

@@ -88,5 +88,7 @@ def false_negatives(anchors: Array, positives: Array, same: Array) -> float | No
     negatives = ~np.asarray(same, dtype=bool) & ~np.eye(len(cosines), dtype=bool)
     if not negatives.any():
         return None
-    nearer = cosines > cosine(anchors.astype(np.float64), positives.astype(np.float64))[:, None]
+    own = cosine(anchors.astype(np.float64), positives.astype(np.float64))
+    # In the precision of the embeddings, so that which of two equal ones is nearer is not up to a rounding.
+    nearer = cosines.astype(np.float32) > own.astype(np.float32)[:, None]
     return float(nearer[negatives].mean())

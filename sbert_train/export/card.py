@@ -61,6 +61,7 @@ class CardFacts:
         rows: of all training sets together; None where they are not told.
         datasets: the Hub repositories of training sets.
         evaluated_on: eval set -> what it is on the Hub, where it is all of a split there.
+        notes: what a reader of the results should know, a sentence each.
     """
 
     name: str
@@ -73,6 +74,7 @@ class CardFacts:
     rows: int | None = None
     datasets: Sequence[str] = ()
     evaluated_on: Mapping[str, HubSet] = field(default_factory=dict)
+    notes: Sequence[str] = ()
 
 
 def model_card(encoder: SentenceEncoder, facts: CardFacts) -> str:
@@ -84,7 +86,7 @@ def model_card(encoder: SentenceEncoder, facts: CardFacts) -> str:
         f"other. Fine-tuned from {code(facts.base)} with sbert-train {__version__}.",
         "## Use",
         _usage(encoder),
-        *(["## Results", _results(facts.results)] if facts.results else []),
+        *(["## Results", _results(facts)] if facts.results else []),
         "## Training",
         "\n".join([*(f"- {plain(line)}" for line in facts.data), *map(_objective, facts.objectives)]),
         "The configuration that repeats it, without the folders of files that lay elsewhere on the disk:",
@@ -172,7 +174,8 @@ def _usage(encoder: SentenceEncoder) -> str:
     return "\n\n".join(parts)
 
 
-def _results(tasks: Sequence[TaskComparison]) -> str:
+def _results(facts: CardFacts) -> str:
+    tasks = facts.results
     rows = ["| eval set | metric | before | after | change |", "|---|---|---:|---:|---:|"]
     for task in tasks:
         metric = task.primary_metric
@@ -187,4 +190,4 @@ def _results(tasks: Sequence[TaskComparison]) -> str:
     note = (
         f"Before is {baseline}. In brackets: the {LEVEL:.0%} interval of the paired difference, by bootstrap."
     )
-    return "\n".join(rows) + f"\n\n{note}"
+    return "\n".join(rows) + "\n\n" + "\n".join([note, *(f"\n- {plain(one)}" for one in facts.notes)])

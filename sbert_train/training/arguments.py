@@ -38,6 +38,20 @@ _TYPES: Mapping[str, Any] = {
 _NAMES = {field.name for field in fields(TrainingArguments) if field.init} | set(EARLY_STOPPING_KEYS)
 
 
+LEAVES_NOTHING: Mapping[str, Any] = {
+    "eval_strategy": "no",
+    "save_strategy": "no",
+    "load_best_model_at_end": False,
+    "logging_strategy": "no",
+    "report_to": "none",
+    "push_to_hub": False,
+    "lr_scheduler_type": "constant",  # others may need evaluations, or arguments of their own
+    "lr_scheduler_kwargs": None,
+    "warmup_steps": 0,
+}
+"""What is forced where a run is only tried for some steps."""
+
+
 def training_arguments(config: RunConfig, **forced: Any) -> TrainingArguments:
     """The arguments of a run.
 

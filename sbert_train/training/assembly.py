@@ -43,7 +43,7 @@ def make_trainer(
 
     def warn(state: TrainerState, line: str) -> None:
         with bar.put_aside():
-            say(f"WARNING    {line}")
+            say(f"WARNING    step {state.global_step:,}: {line}")
         entries.add(state, {"warning": line})
 
     trainer = SentenceTrainer(
@@ -55,7 +55,7 @@ def make_trainer(
         dims=parts.evaluated_dims,
         frozen=parts.frozen,
         probe=make_probe(parts.data.sets, parts.objectives),
-        judge=CollapseWatch(config.model.freeze, warn).look,
+        judge=CollapseWatch(config.model.freeze, warn, progress).look,
         started=started,
         progress=progress,
         identity=identity,

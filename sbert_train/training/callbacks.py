@@ -4,6 +4,7 @@ import json
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from math import isfinite
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -138,7 +139,8 @@ class ProgressBar(TrainerCallback):
 
 
 class JsonLog(TrainerCallback):
-    """Appends whatever Trainer logs to a file, one JSON object a line, with the step and the epoch."""
+    """Appends whatever Trainer logs to a file, one JSON object a line, with the step and the epoch; what is not finite,
+    as a gradient in fp16 may be, is null."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -151,12 +153,18 @@ class JsonLog(TrainerCallback):
         logs: Mapping[str, float] | None = None,
         **kwargs: Any,
     ) -> None:
-        """Append the entry."""
-        self.add(state, logs or {})
+        """Append the entry, but for Trainer's own summary: it takes the last batches for full ones, and only what
+        was trained since the last interruption."""
+        if "train_runtime" not in (logs or {}):
+            self.add(state, logs or {})
 
     def add(self, state: TrainerState, entry: Mapping[str, float | str]) -> None:
         """Append an entry, on the first process."""
         if state.is_world_process_zero:
-            line = json.dumps({"step": state.global_step, "epoch": state.epoch, **entry})
+            finite = {
+                key: value if isinstance(value, str) or isfinite(value) else None
+                for key, value in entry.items()
+            }
+            line = json.dumps({"step": state.global_step, "epoch": state.epoch, **finite}, allow_nan=False)
             with self._path.open("a", encoding="utf-8") as file:
                 file.write(line + "\n")

@@ -14,13 +14,14 @@ from sbert_train.config import RunConfig, dump_config
 from sbert_train.errors import ConfigError
 from sbert_train.evaluation.dimensions import evaluate_tasks
 from sbert_train.paths import expanded
+from sbert_train.streams import silently
 from sbert_train.training.arguments import training_arguments
 from sbert_train.training.everything_wrong import everything_wrong_told
 from sbert_train.training.faults import in_bytes
 from sbert_train.training.identity import identity_of, require_same_run
 from sbert_train.training.measure import Measurement, measure
 from sbert_train.training.parts import Parts, load_parts
-from sbert_train.training.plan import Plan, make_plan, resume_lines, trust_lines
+from sbert_train.training.plan import Plan, make_plan, resume_lines, steps_in_words, trust_lines
 from sbert_train.training.plan_warnings import PlanWarning
 from sbert_train.training.resume import Start, choose_checkpoint
 from sbert_train.training.run_folder import RunFolder
@@ -82,28 +83,28 @@ def check(config: RunConfig, *, measuring: bool = False, say: Say = print) -> Ch
             folder.require_ours()
             args = training_arguments(config, output_dir=nothing_kept)
         first = args.process_index == 0
-        say = say if first else _silently
+        tell, hide = say if first else silently, config.without_environment
+
+        def say_hidden(line: str) -> None:
+            tell(hide(line))
+
         for line in trust_lines(config):
-            say(line)
+            say_hidden(line)
         set_seed(config.seed)
         with everything_wrong_told(config):
             parts = load_parts(config, args)
         base = str(config.as_written(("model", "base"), config.model.base))
         plan = make_plan(config, base, parts, args)
         for line in plan.lines:
-            say(config.without_environment(line))
+            say_hidden(line)
         _require_trainable(parts, args)
-        refused = _would_go_on(config, parts, args, folder, say)
+        refused = _would_go_on(config, parts, args, folder, say_hidden)
         for warning in refused:
-            say(config.without_environment(f"WARNING    {warning}"))
+            say_hidden(f"WARNING    {warning}")
         measured = measure(config, parts, plan.steps) if measuring else None
     if measured is not None:
-        say(f"measured   {describe_measurement(measured, plan)}")
+        say_hidden(f"measured   {describe_measurement(measured, plan)}")
     return Check(base, plan, (*plan.warnings, *refused), measured, first)
-
-
-def _silently(line: str) -> None:
-    """How other processes than the first say it."""
 
 
 def _require_trainable(parts: Parts, args: TrainingArguments) -> None:
@@ -135,7 +136,12 @@ def _would_go_on(
     config: RunConfig, parts: Parts, args: TrainingArguments, folder: RunFolder, say: Say
 ) -> list[PlanWarning]:
     """Say where a run would go on, and give back why it would not begin."""
-    start = Start()
+    start, root = Start(), folder.root.absolute()
+    try:
+        there = next(one for one in (root, *root.parents) if one.exists())
+        TemporaryDirectory(prefix=".sbert-train-", dir=there).cleanup()
+    except OSError as error:
+        return [PlanWarning("output_dir", f"{folder.root} cannot be written to: {error.strerror or error}")]
     try:
         needs_best = bool(args.load_best_model_at_end)
         chosen = choose_checkpoint(folder, start, dump_config(config), needs_best=needs_best, say=say)
@@ -143,7 +149,8 @@ def _would_go_on(
         for line in resume_lines(chosen, require_same_run(chosen, identity, start)):
             say(line)
     except ConfigError as error:
-        return [PlanWarning("output_dir", str(error).removeprefix("output_dir: "))]
+        told = "; ".join(str(error).splitlines())
+        return [PlanWarning("output_dir", told.removeprefix("output_dir: "))]
     return []
 
 
@@ -151,7 +158,7 @@ def describe_measurement(measured: Measurement, plan: Plan) -> str:
     """Time and memory of a run, in a line."""
     parts = [
         f"{measured.seconds_per_step:.2f} s a step, {measured.pairs_per_second:,.1f} pairs/s: about "
-        f"{_duration(measured.seconds)} for {plan.steps:,} steps, evaluations not included",
+        f"{_duration(measured.seconds)} for {steps_in_words(plan.steps)}, evaluations not included",
         f"{in_bytes(measured.peak_memory_bytes)} of memory at most"
         + ("" if measured.memory_bytes is None else f", of {in_bytes(measured.memory_bytes)}"),
     ]

@@ -3,14 +3,16 @@
 N pairs of the probe.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from transformers import TrainerState, TrainingArguments
 
 from sbert_train.training.monitors import ProbeSet, Reading
+from sbert_train.training.progress import Progress
 
-CONSTANT = 0.2
-"""Of the labels' standard deviation: predictions that spread less explain at most 0.2^2, 4 %, of their variance."""
+CONSTANT = 0.1
+"""Of the labels' standard deviation: predictions that spread less explain 1 - 0.9^2, 19 %, of their variance at the
+very most, and that only if they rise with the labels without a single error."""
 NEAR = 0.25
 """Of the same: how far from the label mean predictions may be to be called around it."""
 SAME_DIRECTION = 0.99
@@ -49,38 +51,39 @@ class CollapseWatch:
     """Says that a model has collapsed, once two readings in a row show it, and again at the end of training if it
     lasts. A model that learns may pass through such a state: new layers do, on their way from one vector to many."""
 
-    def __init__(self, freeze: str | int, warn: Callable[[TrainerState, str], None]) -> None:
+    def __init__(
+        self, freeze: str | int, warn: Callable[[TrainerState, str], None], progress: Progress | None = None
+    ) -> None:
         """Prepare.
 
         Args:
             freeze: model.freeze.
             warn: takes a line.
+            progress: where a run that goes on finds what was seen and told before.
         """
         self._freeze = freeze
         self._warn = warn
-        self._from_the_start: Mapping[str, str] = {}
-        self._seen: set[str] = set()
-        self._told: set[str] = set()
+        self._progress = progress or Progress()
 
     def look(
         self, args: TrainingArguments, state: TrainerState, reading: Reading, probe: Sequence[ProbeSet]
     ) -> None:
         """Judge a reading. That before the first step is of what nothing has trained yet: nothing is said of it."""
-        found = signs_of_collapse(reading, probe)
+        found, known = signs_of_collapse(reading, probe), self._progress.collapse
         if state.global_step == 0:
-            self._from_the_start = found
+            known["from_the_start"] = list(found)
             return
+        seen, told = known.get("seen", []), known.get("told", [])
         last = state.global_step >= state.max_steps
         for what, finding in found.items():
-            if last or (what in self._seen and what not in self._told):
+            if last or (what in seen and what not in told):
                 self._warn(state, f"{finding}: {self._remedy(what, args)}")
-                self._told.add(what)
-        self._seen = set(found)
-        self._told &= self._seen
+                told = [*told, what]
+        known["seen"], known["told"] = list(found), [what for what in dict.fromkeys(told) if what in found]
 
     def _remedy(self, what: str, args: TrainingArguments) -> str:
         """What to try, with the values of now."""
-        larger = what != _DIRECTIONS or what in self._from_the_start
+        larger = what != _DIRECTIONS or what in self._progress.collapse.get("from_the_start", [])
         length = "max_steps" if args.max_steps > 0 else "num_train_epochs"
         tries = [
             f"a {'larger' if larger else 'smaller'} train.learning_rate (now {args.learning_rate:g}; "

@@ -30,23 +30,31 @@ def examine_sets(config: RunConfig, parts: Parts) -> Examination:
     trained, keys = [], {}
     for number, (one, asked) in enumerate(zip(data.sets, config.data.train, strict=True)):
         roles = [role for role in one.rows.column_names if role not in data.unused[one.name]]
-        facts, keys[one.name] = _examine(one, asked, f"data.train.{number}", roles, encoder)
+        spec = parts.objectives.spec_of(number)
+        apart = spec.kind.batch_is_negatives or spec.name == "triplet"
+        facts, keys[one.name] = _examine(one, asked, f"data.train.{number}", roles, encoder, apart)
         trained.append(facts)
     evaluated = []
     for number, (one, wanted) in enumerate(zip(parts.eval_sets, config.data.eval, strict=True)):
-        facts, own = _examine(one, wanted, f"data.eval.{number}", one.rows.column_names, encoder)
+        facts, own = _examine(one, wanted, f"data.eval.{number}", one.rows.column_names, encoder, False)
         evaluated.append(with_overlaps(facts, own, keys))
     return Examination(tuple(trained), tuple(evaluated))
 
 
 def _examine(
-    one: LoadedSet, asked: TrainSet | EvalSet, key: str, roles: Sequence[str], encoder: SentenceEncoder
+    one: LoadedSet,
+    asked: TrainSet | EvalSet,
+    key: str,
+    roles: Sequence[str],
+    encoder: SentenceEncoder,
+    pushes_apart: bool,
 ) -> tuple[SetFacts, TextKeys]:
     return examine(
         one,
         key,
         roles,
         encoder.tokenizer,
+        pushes_apart=pushes_apart,
         max_length=encoder.max_length,
         prompts={role: encoder.prompt_for(role) for role in roles},
         score_range=asked.score_range,

@@ -27,7 +27,7 @@ from transformers import (
 
 from sbert_train.config import RunConfig
 from sbert_train.paths import expanded
-from sbert_train.training.arguments import training_arguments
+from sbert_train.training.arguments import LEAVES_NOTHING, training_arguments
 from sbert_train.training.everything_wrong import everything_wrong_told
 from sbert_train.training.faults import Diverged, full_disk_told
 from sbert_train.training.find_lr_plot import plot
@@ -43,17 +43,10 @@ DIVERGED = 4.0
 SPREAD = 3.0
 """Steps: the standard deviation of the kernel that smooths losses."""
 FORCED: dict[str, Any] = {
+    **LEAVES_NOTHING,
     "learning_rate": LOWEST,
-    "eval_strategy": "no",
-    "save_strategy": "no",
-    "load_best_model_at_end": False,
     "logging_strategy": "steps",
     "logging_steps": 1,
-    "report_to": "none",
-    "push_to_hub": False,
-    "lr_scheduler_type": "constant",  # what the sweep has in its place needs no arguments and no evaluations
-    "lr_scheduler_kwargs": None,
-    "warmup_steps": 0,
 }
 """Arguments of a run that its sweep has otherwise."""
 
@@ -154,7 +147,7 @@ def range_test(
         try:
             trainer.train()
         except Diverged:  # which is what the sweep is to find, but not with its first step
-            if not sweep.losses:
+            if not sweep.losses or args.world_size > 1:  # the others may not have met it
                 raise
             sweep.diverged = sweep.no_number = True
         finally:

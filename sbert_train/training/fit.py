@@ -12,9 +12,10 @@ from sbert_train.errors import Interrupted
 from sbert_train.evaluation.compare import Comparison
 from sbert_train.evaluation.results import TaskResult
 from sbert_train.paths import expanded
+from sbert_train.streams import silently
 from sbert_train.training.arguments import training_arguments
 from sbert_train.training.assembly import make_trainer
-from sbert_train.training.card import run_name, write_card
+from sbert_train.training.card import notes_on_results, run_name, write_card
 from sbert_train.training.everything_wrong import everything_wrong_told
 from sbert_train.training.faults import full_disk_told, require_finite, require_room
 from sbert_train.training.identity import identity_of, require_changeable, require_same_run
@@ -85,7 +86,7 @@ def fit(
     first = args.process_index == 0
     with signals.watching(), locked(folder.root) if first else nullcontext():
         start = Start(resume, overwrite, strict, tuple(allow_changes))
-        run = _Run(config, args, folder, start, signals, started, say if first else _silently)
+        run = _Run(config, args, folder, start, signals, started, say if first else silently)
         try:
             with full_disk_told(folder.root):
                 return run.go()
@@ -146,8 +147,9 @@ class _Run:
         self._keep(trainer, parts)
         outcome = Outcome.of(trainer, before)
         if self.first:
-            hide, told = self.config.without_environment, (self.folder, run_name(self.config), self.base)
-            write_card(self.folder, self.config, parts, outcome.comparison)
+            hide, told = self.config.hidden, (self.folder, run_name(self.config), self.base)
+            notes = notes_on_results(plan.examined, selected_by(self.args))
+            write_card(self.folder, self.config, parts, outcome.comparison, notes)
             write_report(*told, trainer, plan, outcome, hide)
         trainer.accelerator.wait_for_everyone()  # one that left first could leave others waiting for ever
         return FitResult(self.folder, self.base, outcome.comparison, selected_by(self.args), self.first)
@@ -164,10 +166,6 @@ class _Run:
             state = trainer.state
             kept = f"the model of step {state.best_global_step} of {state.global_step}"
             self.say(f"kept       {kept}, the best by {self.args.metric_for_best_model}")
-
-
-def _silently(line: str) -> None:
-    """How other processes than the first say it."""
 
 
 def _baseline(trainer: SentenceTrainer, config: RunConfig) -> dict[str, TaskResult]:

@@ -3,18 +3,20 @@
 B rows of a batch of one process.
 """
 
+import gc
 import time
 from dataclasses import asdict, dataclass
 from math import floor, log2
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import torch
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 from sbert_train.config import RunConfig
 from sbert_train.data.batch import TextBatch
 from sbert_train.data.mixing import MixedBatches
-from sbert_train.training.arguments import training_arguments
+from sbert_train.training.arguments import LEAVES_NOTHING, training_arguments
 from sbert_train.training.memory import MemoryMeter, memory_limit
 from sbert_train.training.parts import Parts
 from sbert_train.training.trainer import BATCH, SentenceTrainer
@@ -40,8 +42,8 @@ class Measurement:
         memory_bytes: what may be held; None where the system does not tell.
         batch_size: B.
         largest_batch_size: the largest B, doubled or halved, that USED of the memory holds by a straight line through
-            the peaks of B / 2 and B rows; at most FURTHEST B, and no more than there are rows. None where B is 1 or the
-            system does not tell.
+            the peaks of B / 2 and B rows; at most FURTHEST B, and no more than there are rows. None where the system
+            does not tell, B cannot be halved, or half of it took as much.
     """
 
     steps: int
@@ -68,34 +70,34 @@ def measure(config: RunConfig, parts: Parts, steps: int) -> Measurement:
     Raises:
         TrainingError: there is not enough memory, or the loss is not a finite number.
     """
-    batches, rows = parts.data.batches, len(parts.data.rows)
+    batches = parts.data.batches
     with TemporaryDirectory() as folder:
         args = _arguments(config, folder)
         size, limit = args.per_device_train_batch_size, memory_limit(args.device)
-        half = None
-        if (
-            batches.batch_size % 2 == 0
-            and (size // 2) * args.world_size >= 2 * config.data.mixing.datasets_per_batch
-        ):
+        draws, half = config.data.mixing.datasets_per_batch, None
+        if size % 2 == 0 and (size // 2) % draws == 0 and size // 2 >= 2 * draws:
             half = _steps(parts, args, batches.of_size(batches.batch_size // 2))
         whole = _steps(parts, args, batches)
-    seconds = whole.seconds / MEASURED * _longer_on_average(parts, whole)
+    seconds = whole.seconds / MEASURED * longer_on_average(parts, whole)
+    largest = None
+    if half is not None and limit is not None:
+        # Where a set must fill its share of a batch, the smallest says how large that can be; else the largest does.
+        most = (min if batches.drop_last else max)(batches.sizes) * draws // args.world_size
+        largest = largest_batch(size, half.peak, whole.peak, limit, most=max(size, most))
     return Measurement(
         steps=MEASURED,
         seconds_per_step=seconds,
-        pairs_per_second=whole.rows / whole.seconds,
+        pairs_per_second=whole.rows / MEASURED / seconds,
         seconds=seconds * steps,
         peak_memory_bytes=whole.peak,
         memory_bytes=limit,
         batch_size=size,
-        largest_batch_size=None
-        if half is None or limit is None
-        else largest_batch(size, half.peak, whole.peak, limit, most=max(size, rows // args.world_size)),
+        largest_batch_size=largest,
     )
 
 
-def largest_batch(size: int, half_peak: int, peak: int, limit: int, *, most: int) -> int:
-    """The largest batch that fits, see `Measurement`.
+def largest_batch(size: int, half_peak: int, peak: int, limit: int, *, most: int) -> int | None:
+    """The largest batch that fits, see `Measurement`; None where half of a batch took as much as the whole.
 
     Args:
         size: B.
@@ -106,15 +108,18 @@ def largest_batch(size: int, half_peak: int, peak: int, limit: int, *, most: int
     >>> largest_batch(64, 2_000, 3_000, 10_000, most=10_000), largest_batch(64, 2_000, 3_000, 10_000, most=70)
     (256, 64)
     """
-    each = max(peak - half_peak, 1) / (size / 2)
+    if peak <= half_peak:
+        return None  # what they hold beside their rows differs by more than the rows take
+    each = (peak - half_peak) / (size / 2)
     fits = min(size + (USED * limit - peak) / each, most, FURTHEST * size)
     return max(1, int(size * 2 ** floor(log2(max(fits, 1) / size))))
 
 
 @dataclass
-class _Seen(TrainerCallback):
+class Seen(TrainerCallback):
     """What the steps behind the first one took."""
 
+    meter: MemoryMeter
     rows: int = 0
     seconds: float = 0.0
     tokens: int = 0
@@ -122,7 +127,6 @@ class _Seen(TrainerCallback):
     peak: int = 0
 
     def __post_init__(self) -> None:
-        self._meter = MemoryMeter()
         self._began: float | None = None
 
     def on_step_end(
@@ -132,7 +136,7 @@ class _Seen(TrainerCallback):
         if self._began is not None:
             self.seconds += now - self._began
         self._began = now
-        self.peak = self._meter.peak()
+        self.peak = self.meter.peak()
 
     @property
     def counts(self) -> bool:
@@ -143,7 +147,7 @@ class _Seen(TrainerCallback):
 class _MeasuredTrainer(SentenceTrainer):
     """Counts what goes through it."""
 
-    seen: _Seen
+    seen: Seen
 
     def compute_loss(self, model: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
         batch: TextBatch = inputs[BATCH]
@@ -155,25 +159,20 @@ class _MeasuredTrainer(SentenceTrainer):
 
 def _arguments(config: RunConfig, folder: str) -> TrainingArguments:
     """Those of the run, for a few steps that leave nothing behind."""
-    return training_arguments(
-        config,
-        output_dir=folder,
-        max_steps=1 + MEASURED,
-        eval_strategy="no",
-        save_strategy="no",
-        logging_strategy="no",
-        load_best_model_at_end=False,
-        report_to="none",
-    )
+    return training_arguments(config, **LEAVES_NOTHING, output_dir=folder, max_steps=1 + MEASURED)
 
 
-def _steps(parts: Parts, args: TrainingArguments, batches: MixedBatches) -> _Seen:
-    seen = _Seen()
+def _steps(parts: Parts, args: TrainingArguments, batches: MixedBatches) -> Seen:
+    seen = Seen(MemoryMeter(cuda=args.device.type == "cuda"))
     trainer = _MeasuredTrainer(
         parts.model, args, rows=parts.data.rows, batches=batches, frozen=parts.frozen, callbacks=[seen]
     )
     trainer.seen = seen
     trainer.train()
+    del trainer
+    gc.collect()  # it lies in cycles, with its optimizer, and would be in the memory of the next
+    if args.device.type == "cuda":
+        torch.cuda.empty_cache()
     return seen
 
 
@@ -183,6 +182,6 @@ def _tokens(batch: TextBatch) -> int:
     return sum(batch.lengths[text] for texts in batch.index.values() for text in texts.ravel().tolist())
 
 
-def _longer_on_average(parts: Parts, seen: _Seen) -> float:
+def longer_on_average(parts: Parts, seen: Seen) -> float:
     """How many times the tokens of the measured rows an average row has; 1 where no tokens are read in training."""
     return parts.data.rows.tokens_per_row * seen.rows / seen.tokens if seen.tokens else 1.0

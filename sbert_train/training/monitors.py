@@ -27,6 +27,7 @@ from sbert_train.evaluation.geometry import (
 from sbert_train.evaluation.metrics import cosine
 from sbert_train.objectives.registry import ObjectiveSpec
 from sbert_train.training.objectives import RunObjectives
+from sbert_train.training.run_log import MONITOR
 
 PROBE_ROWS = 128
 LEAST_ROWS = 8
@@ -35,7 +36,6 @@ SEED = 20200520
 HIGH_SCORE = 0.8
 """A pair above this share of the range of its set's scores is a positive, as Gao et al. 2021 (SimCSE, section 3) take
 pairs of STS-B with a score above 4 of 5."""
-PREFIX = "monitor_"
 SIDES = (("anchor", "sentence1"), ("positive", "sentence2"))
 
 
@@ -48,8 +48,7 @@ class ProbeSet:
         roles: of left and right.
         positive: (N,) bool, which rows are pairs that belong together.
         batch_is_negatives: whether the other rows of a batch are the negatives of a row.
-        target: what similarities are trained towards, where they are to equal it: the scores or the labels 0 and 1.
-        target_mean, target_std: of the whole set.
+        target_mean, target_std: of the scores of the whole set, where similarities are trained to equal them.
     """
 
     name: str
@@ -103,7 +102,8 @@ def _probe_set(name: str, rows: datasets.Dataset, chosen: NDArray[np.int64], spe
     mean, std, positive = None, 0.0, np.full(len(chosen), len(roles) > 1 and "anchor" in roles)
     if numbers is not None and "sentence1" in roles:
         values = np.asarray(rows[numbers][:], dtype=np.float64)
-        mean, std = float(values.mean()), float(values.std())
+        if spec.name == "cosine_regression":
+            mean, std = float(values.mean()), float(values.std())
         positive = values[chosen] > values.min() + HIGH_SCORE * (values.max() - values.min())
     return ProbeSet(
         name=name,
@@ -152,7 +152,7 @@ def read_probe(probe: Sequence[ProbeSet], encode: Encode) -> Reading:
         "false_negatives": _mean(wrong),
     }
     return Reading(
-        figures={PREFIX + name: value for name, value in figures.items() if value is not None},
+        figures={MONITOR + name: value for name, value in figures.items() if value is not None},
         cosines=cosines,
         directions=np.concatenate(pairs) if pairs else np.empty(0),
     )

@@ -242,8 +242,13 @@ def _batches(data: TrainingData, args: TrainingArguments) -> str:
     return text + (f", {accumulated} to a step" if accumulated > 1 else "")
 
 
+def steps_in_words(steps: int) -> str:
+    """Such as `1 step` or `1,200 steps`."""
+    return f"{steps:,} step{'' if steps == 1 else 's'}"
+
+
 def _steps(steps: int, epochs: float) -> str:
-    return f"{steps:,} step{'' if steps == 1 else 's'} in {epochs:.3g} epoch{'' if epochs == 1 else 's'}"
+    return f"{steps_in_words(steps)} in {epochs:.3g} epoch{'' if epochs == 1 else 's'}"
 
 
 def _precision(args: TrainingArguments) -> str:

@@ -5,14 +5,20 @@ from dataclasses import dataclass
 
 from sbert_train.data.examination.facts import SetFacts
 from sbert_train.data.examination.overlap import Overlap
+from sbert_train.data.policy import Problem
 from sbert_train.training.examination import Examination
 
+OUT_OF_RANGE = Problem("score_out_of_range", "").reason
 REPEATED = 0.05
 """Share of a training set's rows that repeat another, from which it is told."""
 CONTRADICTING = 0.01
 """Share of rows with the same texts and another score or label."""
 TRUNCATED = 0.1
 """Share of the texts of a role that are cut."""
+NEARLY_ALL = 0.95
+"""Share of the texts that a suggested length is to hold."""
+OUTSIDE = 0.01
+"""Share of the scores that lie outside of their range and are not refused."""
 SEEN_TEXTS = 0.2
 """Share of an eval set's texts that are in training; of pairs, one is too many."""
 ONE_LABEL = 0.95
@@ -45,7 +51,8 @@ def plan_warnings(examined: Examination) -> list[PlanWarning]:
 
 def _about_training_set(facts: SetFacts) -> Iterator[tuple[str, str]]:
     yield from _repeats(facts)
-    yield from _targets(facts)
+    yield from _scales(facts)
+    yield from _labels(facts)
     yield from _false_negatives(facts)
     questions = facts.questions
     if questions.get("positive", 0) >= QUESTIONS and questions.get("anchor", 1) <= NO_QUESTIONS:
@@ -60,9 +67,10 @@ def _repeats(facts: SetFacts) -> Iterator[tuple[str, str]]:
     rows, repeats = facts.account.kept, facts.repeats
     repeated = repeats.rows + repeats.near_rows
     if repeated >= REPEATED * rows:
+        repeat = "repeats" if repeated == 1 else "repeat"
         yield (
             f"{facts.key}.source",
-            f"{_of(repeated, rows, 'rows')} of {facts.name} repeat another row (but for case, spacing and "
+            f"{_of(repeated, rows, 'rows')} of {facts.name} {repeat} another row (but for case, spacing and "
             "punctuation), so that they weigh more; remove them unless that is meant",
         )
     if repeats.contradicting >= CONTRADICTING * rows and repeats.contradicting:
@@ -74,22 +82,39 @@ def _repeats(facts: SetFacts) -> Iterator[tuple[str, str]]:
         )
 
 
-def _targets(facts: SetFacts) -> Iterator[tuple[str, str]]:
-    scores = facts.scores
-    if (
-        scores is not None
-        and scores.looks_misread
-        and scores.guess is not None
-        and scores.score_range is not None
-    ):
-        low, high = scores.guess
-        yield (
-            f"{facts.key}.score_range",
-            f"[{scores.score_range[0]:g}, {scores.score_range[1]:g}], but the scores of {facts.name} reach from "
-            f"{scores.lowest:g} to {scores.highest:g} only, as on a scale of {low:g} to {high:g}: try "
-            f"[{low:g}, {high:g}]",
+def _scales(facts: SetFacts) -> Iterator[tuple[str, str]]:
+    """About the range of the scores: of a training or of an eval set, where it does harm to plots only."""
+    scores, key = facts.scores, f"{facts.key}.score_range"
+    if scores is None or scores.score_range is None:
+        return
+    low, high = scores.score_range
+    account = facts.account
+    kept, dropped = account.kept_with.get(OUT_OF_RANGE, 0), account.dropped.get(OUT_OF_RANGE, 0)
+    if kept + dropped >= OUTSIDE * (account.kept + dropped) and kept + dropped:
+        became = "; ".join(
+            told
+            for count, told in (
+                (kept, f"{kept:,} were moved to its ends"),
+                (dropped, f"{dropped:,} rows were dropped"),
+            )
+            if count
         )
-    total = sum(label.rows for label in facts.labels)
+        yield (
+            key,
+            f"{_of(kept + dropped, account.kept + dropped, 'scores')} of {facts.name} lie outside of "
+            f"[{low:g}, {high:g}] ({became}, as policy has it): name the ends of their scale",
+        )
+    if scores.looks_misread and scores.guess is not None:
+        guessed_low, guessed_high = scores.guess
+        yield (
+            key,
+            f"[{low:g}, {high:g}], but the scores of {facts.name} reach from {scores.lowest:g} to {scores.highest:g} "
+            f"only, as on a scale of {guessed_low:g} to {guessed_high:g}: try [{guessed_low:g}, {guessed_high:g}]",
+        )
+
+
+def _labels(facts: SetFacts) -> Iterator[tuple[str, str]]:
+    total = facts.account.kept
     most = max(facts.labels, key=lambda label: label.rows, default=None)
     if most is not None and most.rows >= ONE_LABEL * total:
         yield (
@@ -104,15 +129,15 @@ def _false_negatives(facts: SetFacts) -> Iterator[tuple[str, str]]:
     if found is None:
         return
     for count, what in (
-        (found.equal_positive, "a negative that is their positive"),
-        (found.positive_elsewhere, "a negative that is a positive of the same anchor in another row"),
-        (found.equal_anchor, "a negative that is their anchor"),
+        (found.equal_positive, "the positive"),
+        (found.positive_elsewhere, "a positive of the same anchor in another row"),
+        (found.equal_anchor, "the anchor"),
     ):
         if count:
             yield (
                 f"{facts.key}.columns.negative",
-                f"{_of(count, found.rows, 'rows')} of {facts.name} have {what}, and are to push apart what is the "
-                "same; remove these rows, or take another column",
+                f"in {_of(count, found.rows, 'rows')} of {facts.name} a negative is {what}, and what is the same is "
+                "pushed apart; remove these rows, or take another column",
             )
 
 
@@ -125,14 +150,15 @@ def _truncated(sets: Iterable[SetFacts]) -> Iterator[tuple[str, str]]:
     ]
     if cut:
         shares = ", ".join(f"{one.truncated:.0%} of {role} in {name}" for name, role, one in cut)
-        yield (
-            "model.max_length",
-            f"many texts are longer, and not read to their end ({shares}); with {max(one.most for _, _, one in cut)} "
-            "tokens 95% of them would be, at a price in time and memory, if the model takes so many",
-        )
+        needed = f"{max(one.most for _, _, one in cut):,}"
+        advice = f"with {needed} tokens 95% of them would be, at a price in time and memory, if the model takes so many"
+        if any(one.cut_off > 1 - NEARLY_ALL for _, _, one in cut):
+            advice = f"{needed} tokens would not do for 95% of them: divide them into passages"
+        yield ("model.max_length", f"many texts are longer, and not read to their end ({shares}); {advice}")
 
 
 def _about_eval_set(facts: SetFacts, examined: Examination) -> Iterator[tuple[str, str]]:
+    yield from _scales(facts)
     for one in facts.overlaps:
         if told := _seen(one):
             (key,) = (trained.key for trained in examined.train if trained.name == one.train)
@@ -145,7 +171,7 @@ def _about_eval_set(facts: SetFacts, examined: Examination) -> Iterator[tuple[st
 
 def _seen(one: Overlap) -> str | None:
     if one.seen_rows:
-        return f"{_of(one.seen_rows, one.rows, 'rows')} are"
+        return f"{_of(one.seen_rows, one.rows, 'rows')} {'is' if one.seen_rows == 1 else 'are'}"
     if one.seen_texts >= SEEN_TEXTS * one.texts:
         return f"{_of(one.seen_texts, one.texts, 'texts')} stand"
     return None

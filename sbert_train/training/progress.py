@@ -27,6 +27,8 @@ class Progress:
     """The loss of each step, the mean over its rows, added up."""
     stopped_early: bool = False
     """Whether training ended before its last step because evaluations no longer improved."""
+    collapse: dict[str, list[str]] = field(default_factory=dict)
+    """What `CollapseWatch` has seen and told."""
     resumed_from: list[int] = field(default_factory=list)
     """The steps from which the run went on after an interruption."""
 

@@ -52,14 +52,14 @@ def write_report(
     trainer: SentenceTrainer,
     plan: Plan,
     outcome: Outcome,
-    hide: Callable[[str], str],
+    hide: Callable[[Any], Any],
 ) -> None:
     """Write report.json, and report.html, which shows the same.
 
     Args:
         name, base: of the run and its base model, as the configuration writes them.
         plan: what was known of the run before its first step.
-        hide: takes from a text what the environment holds.
+        hide: takes from the texts of a value what the environment holds.
     """
     selected, log = selected_by(trainer.args), read_log(folder.log)
     found = findings(outcome.comparison, selected)
@@ -76,12 +76,13 @@ def write_report(
         "deltas": _deltas(outcome.comparison),
         "training": describe_training(trainer),
         "monitors": monitors_of(log),
-        "warnings": _hidden(warnings_of(log), hide),
-        "plan_warnings": _hidden([asdict(one) for one in plan.warnings], hide),
+        "warnings": hide(warnings_of(log)),
+        "plan_warnings": hide([asdict(one) for one in plan.warnings]),
         "negatives": [str(one) for one in plan.negatives],
-        "data": _hidden(
-            [*_facts("training", plan.examined.train), *_facts("evaluation", plan.examined.eval)], hide
-        ),
+        "data": [
+            *_facts("training", plan.examined.train, hide),
+            *_facts("evaluation", plan.examined.eval, hide),
+        ],
         "evaluation": outcome.comparison.to_json() if outcome.comparison else None,
         "versions": describe_environment(),
     }
@@ -131,7 +132,7 @@ def describe_speed(trainer: SentenceTrainer) -> str:
     return "; ".join(said)
 
 
-def _facts(use: str, sets: Sequence[SetFacts]) -> list[dict[str, Any]]:
+def _facts(use: str, sets: Sequence[SetFacts], hide: Callable[[Any], Any]) -> list[dict[str, Any]]:
     """What is known of each set, but for its texts."""
     found = []
     for one in sets:
@@ -139,17 +140,8 @@ def _facts(use: str, sets: Sequence[SetFacts]) -> list[dict[str, Any]]:
         account, name = plain.pop("account"), plain.pop("set")
         for left_out in ("key", "samples"):
             del plain[left_out]
-        found.append({"set": name, "use": use, **account, **plain})
+        found.append({"set": name, "use": use, **hide(account), **hide(plain)})
     return found
-
-
-def _hidden(value: Any, hide: Callable[[str], str]) -> Any:
-    """A value in which every text went through `hide`."""
-    if isinstance(value, dict):
-        return {key: _hidden(inner, hide) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_hidden(inner, hide) for inner in value]
-    return hide(value) if isinstance(value, str) else value
 
 
 def _metrics(results: Results) -> dict[str, dict[str, float]]:

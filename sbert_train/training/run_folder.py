@@ -254,7 +254,7 @@ def describe_environment() -> dict[str, Any]:
 
 def write_json(path: Path, value: Any) -> None:
     """Write a value as indented JSON."""
-    replace_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+    replace_text(path, json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
 
 def replace_text(path: Path, text: str) -> None:

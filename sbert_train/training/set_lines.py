@@ -1,6 +1,6 @@
 """What the plan tells of a set, in lines."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from sbert_train.data.examination.facts import SetFacts
@@ -74,6 +74,7 @@ def _lengths(facts: SetFacts) -> str:
     roles = facts.lengths.values()
     told = [
         f"{role} median {one.half}, 95% {one.most}, 99% {one.nearly_all}, longest {one.longest}"
+        + (" or more" if one.cut_off else "")
         + (f", {one.truncated:.1%} cut" if one.truncated else "")
         for role, one in facts.lengths.items()
     ]
@@ -102,12 +103,12 @@ def _scores(scores: Scores) -> str:
 
 
 def _labels(facts: SetFacts) -> str:
-    shares = _shares([one.rows for one in facts.labels])
+    shares = [f"{one.rows / facts.account.kept:.0%}" for one in facts.labels]
     told = [
         f"{one.label if one.name is None else one.name}: {one.rows:,} ({share})"
         for one, share in zip(facts.labels, shares, strict=True)
     ]
-    rest = len(told) - _LABELS
+    rest = len(told) - _LABELS + facts.more_labels
     return ", ".join(told[:_LABELS]) + (f" and {rest:,} more labels" if rest > 0 else "")
 
 
@@ -119,12 +120,15 @@ def _shares(counts: Sequence[int]) -> list[str]:
 def _false_negatives(facts: SetFacts) -> str:
     found = facts.false_negatives
     assert found is not None
-    return _told(
-        (found.equal_positive, "equal their positive"),
-        (found.positive_elsewhere, "are a positive of the same anchor elsewhere"),
-        (found.equal_anchor, "equal their anchor"),
-        none="none equals its anchor, its positive or another positive of its anchor",
+    told = (
+        (found.equal_positive, "that is the positive"),
+        (found.positive_elsewhere, "that is a positive of the same anchor elsewhere"),
+        (found.equal_anchor, "that is the anchor"),
     )
+    counted = [
+        f"{count:,} {'row has' if count == 1 else 'rows have'} one {what}" for count, what in told if count
+    ]
+    return ", ".join(counted) or "none equals its anchor, its positive or another positive of its anchor"
 
 
 def _overlaps(facts: SetFacts) -> Iterator[str]:
@@ -134,8 +138,3 @@ def _overlaps(facts: SetFacts) -> Iterator[str]:
             *([f"{one.seen_texts:,} of {one.texts:,} texts"] if one.seen_texts else []),
         ]
         yield f"with {one.train}: {' and '.join(seen) or 'none'}"
-
-
-def _told(*counted: tuple[int, str], none: str) -> str:
-    found: Iterable[str] = (f"{count:,} {what}" for count, what in counted if count)
-    return ", ".join(found) or none

@@ -100,3 +100,10 @@ def test_embeddings_that_are_not_finite_have_no_figures() -> None:
             figure(broken)
     with pytest.raises(EvaluationError, match="1 of 12 hold NaN"):
         alignment(sample(), broken)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_equal_embeddings_are_not_nearer_than_each_other(seed: int) -> None:
+    one, other = np.random.default_rng(seed).normal(size=(2, 1, 384)).astype(np.float32)
+    same = np.zeros((128, 128), dtype=bool)
+    assert false_negatives(np.repeat(one, 128, 0), np.repeat(other, 128, 0), same) == 0.0

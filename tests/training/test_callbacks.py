@@ -109,3 +109,12 @@ def test_a_warning_is_an_entry_of_the_log_with_its_step(tmp_path: Path) -> None:
     log.add(TrainerState(global_step=8, is_world_process_zero=False), {"warning": "another process"})
     (line,) = (tmp_path / "log.jsonl").read_text().splitlines()
     assert json.loads(line) == {"step": 7, "epoch": 0.5, "warning": "constant"}
+
+
+def test_what_is_not_finite_is_null_and_trainers_own_summary_is_left_out(tmp_path: Path) -> None:
+    log = JsonLog(tmp_path / "log.jsonl")
+    args = TrainingArguments(output_dir=str(tmp_path))
+    for entry in ({"loss": 1.0, "grad_norm": float("inf")}, {"train_runtime": 1.0, "train_loss": 2.0}):
+        log.on_log(args, TrainerState(global_step=2), TrainerControl(), logs=entry)
+    (line,) = (tmp_path / "log.jsonl").read_text().splitlines()
+    assert json.loads(line, parse_constant=pytest.fail)["grad_norm"] is None

@@ -10,7 +10,7 @@ import pytest
 import yaml
 from huggingface_hub import ModelCard, ModelCardData
 
-from sbert_train.config import RunConfig
+from sbert_train.config import RunConfig, load_config
 from sbert_train.config.public import public_config
 from sbert_train.export.usage import sides_of
 from sbert_train.model.encoder import SentenceEncoder
@@ -150,3 +150,38 @@ def test_data_sets_of_the_hub_are_named_as_the_hub_has_them(
     assert data.datasets == ["org/pairs"]
     found = {one.dataset_name: (one.dataset_type, one.dataset_split) for one in data.eval_results or []}
     assert found == {"all": ("org/pairs", "test"), "some": ("unknown", None)}
+
+
+def test_what_flatters_the_results_is_said_beside_them(tmp_path: Path, tiny_model: Path) -> None:
+    rows = sentences(24, seed=5)
+    train = write_csv(tmp_path / "pairs.csv", ("anchor", "positive"), [row[:2] for row in rows])
+    scored = [(*row[:2], row[3]) for row in rows[:3]] + [
+        (a + " red", b + " blue", s) for a, b, _, s in rows[3:20]
+    ]
+    dev = write_csv(tmp_path / "dev.csv", ("sentence1", "sentence2", "score"), scored)
+    data = {
+        "train": [{"source": str(train)}],
+        "eval": [{"source": str(dev), "task": "sts", "score_range": [0, 5]}],
+    }
+    text = card_of(run(tmp_path, tiny_model, data=data, train=SHORT)[0])
+    results = text.partition("## Results")[2].partition("## Training")[0]
+    assert "3 of 20 rows of dev are in the training data, too (pairs)" in results
+    assert "The model was kept for its dev_spearman_cosine: the best of several figures" in results
+    sound = card_of(
+        run(tmp_path, tiny_model, output_dir=str(tmp_path / "x"), train={**SHORT, "eval_strategy": "no"})[0]
+    )
+    assert "the best of several" not in sound and "in the training data" not in sound
+
+
+def test_a_split_and_a_subset_of_the_environment_are_not_told(
+    tmp_path: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPLIT_NAME", "validation")
+    file = tmp_path / "run.yaml"
+    file.write_text(
+        f"output_dir: {tmp_path / 'run'}\nmodel: {{base: {tiny_model}}}\n"
+        "data: {train: [{source: 'builtin:contrast', split: '${SPLIT_NAME}', score_range: [0, 5], limit: 16}]}\n"
+        "objective: {name: cosine_regression}\ntrain: {max_steps: 1, per_device_train_batch_size: 4}\n"
+    )
+    text = card_of(trained(load_config(file))[0])
+    assert "from builtin:contrast (split ${SPLIT" in text.replace("\\", "") and "validation" not in text

@@ -13,6 +13,7 @@ from sbert_train.recipes import recipes_folder
 from sbert_train.training.collapse import CollapseWatch, signs_of_collapse
 from sbert_train.training.fit import FitResult, fit
 from sbert_train.training.monitors import ProbeSet, Reading
+from sbert_train.training.progress import Progress
 from tests.training.runs import log_of, run, sentences, write_csv
 
 FEW = np.zeros(0)
@@ -77,6 +78,21 @@ def test_it_is_said_once_it_has_lasted_and_at_the_end_if_it_lasts_still() -> Non
     assert steps(bad, good) == [] and [step for step, _ in told_at({0: good, 50: bad})] == [50]
 
 
+def test_a_run_that_goes_on_says_what_it_would_have_said() -> None:
+    point = reading(0.9, 0.2, [1.0, 1.0])
+    args, told, progress = TrainingArguments(learning_rate=1e-5), [], Progress()
+    for step in (0, 10, 20, 30, 50):
+        progress = Progress(**json.loads(json.dumps(progress.to_json())))  # as each checkpoint keeps it
+        watch = CollapseWatch("none", lambda state, line: told.append((state.global_step, line)), progress)
+        watch.look(args, TrainerState(global_step=step, max_steps=50), point, [regression()])
+    assert told == told_at(dict.fromkeys((0, 10, 20, 30, 50), point))
+    assert [step for step, _ in told] == [20, 50] and "a larger" in told[1][1]
+
+
+def test_small_but_true_predictions_are_not_constant() -> None:
+    assert signs_of_collapse(reading(0.5, 0.06), [regression()]) == {}
+
+
 def test_it_says_what_to_try_with_the_values_of_now() -> None:
     ((_, line),) = told_at({50: reading(0.5, 0.0)}, freeze="backbone")
     assert line.endswith(
@@ -115,7 +131,7 @@ def test_a_regression_that_predicts_the_label_mean_is_told_and_a_larger_rate_cur
     warnings = [entry for entry in log_of(constant) if "warning" in entry]
     said = [line for line in lines if line.startswith("WARNING") and "data.eval" not in line]
     assert len(said) == len(warnings) and "around the label mean 0.500: try a larger" in said[-1]
-    assert warnings[-1]["step"] == 600 and said[-1] == f"WARNING    {warnings[-1]['warning']}"
+    assert warnings[-1]["step"] == 600 and said[-1] == f"WARNING    step 600: {warnings[-1]['warning']}"
     learnt, _ = regressed(tmp_path, tiny_model, 2e-2)
     passed = [entry["step"] for entry in log_of(learnt) if "warning" in entry]
     assert max(passed, default=0) < 100, "one that learns passes through it"

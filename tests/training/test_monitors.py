@@ -179,7 +179,11 @@ def test_positives_are_pairs_labels_of_one_and_high_scores(tmp_path: Path) -> No
     labels = [(f"a {i}", f"b {i}", i % 2) for i in range(10)]
     path = write_csv(tmp_path / "labels.csv", ("sentence1", "sentence2", "label"), labels)
     assert probe_of(path, "contrastive").positive.tolist() == [False, True] * 5
-    assert probe_of(path, "contrastive").target_mean == 0.5
+    assert probe_of(path, "contrastive").target_mean is None, "cosines are not to equal its labels"
+    assert scored.target_mean is not None
+    low = [(f"a {i}", f"b {i}", 0.5 + i / 20) for i in range(11)]  # 0.5 to 1: the upper fifth is above 0.9
+    lowest = write_csv(tmp_path / "low.csv", ("sentence1", "sentence2", "score"), low)
+    assert probe_of(lowest, "cosine_regression").positive.sum() == 2
     assert not probe_of(path, "softmax").positive.any(), "classes are no positives"
     assert probe_of(write_triplets(tmp_path), "triplet").positive.all()
 

@@ -73,6 +73,35 @@ CASES: list[tuple[str, tuple[Any, ...], dict[str, Any], str, str]] = [
         "[0, 5], but the scores of pairs reach from 0 to 1 only, as on a scale of 0 to 1: try [0, 1]",
     ),
     (
+        "scores beyond their range that are kept",
+        (
+            SCORED,
+            [(*row[:2], 0.5 + i % 2) for i, row in enumerate(ROWS)],
+            {"score_range": [0, 1], "policy": {"score_out_of_range": "keep"}},
+        ),
+        {"objective": {"name": "cosine_regression"}},
+        "data.train.0.score_range",
+        "20 of 40 scores (50.0%) of pairs lie outside of [0, 1] (20 were moved to its ends, as policy has it)",
+    ),
+    (
+        "scores beyond their range that are dropped",
+        (
+            SCORED,
+            [(*row[:2], [0, 0.9, 1.5, 0.2][i % 4]) for i, row in enumerate(ROWS)],
+            {"score_range": [0, 1], "policy": {"score_out_of_range": "drop"}},
+        ),
+        {"objective": {"name": "cosine_regression"}},
+        "data.train.0.score_range",
+        "10 of 40 scores (25.0%) of pairs lie outside of [0, 1] (10 rows were dropped, as policy has it)",
+    ),
+    (
+        "texts that are far longer",
+        (("anchor", "positive"), [(row[0] + " cat" * 9_000, row[1]) for row in ROWS], {}),
+        {"model": {"max_length": 14}},
+        "model.max_length",
+        "tokens would not do for 95% of them",
+    ),
+    (
         "one label",
         (("sentence1", "sentence2", "label"), [(*row[:2], int(i > 0)) for i, row in enumerate(ROWS)], {}),
         {"objective": {"name": "contrastive"}},
@@ -84,21 +113,21 @@ CASES: list[tuple[str, tuple[Any, ...], dict[str, Any], str, str]] = [
         (NEGATIVE, [(*row[:2], row[1] if i == 0 else row[2]) for i, row in enumerate(ROWS)], {}),
         {},
         "data.train.0.columns.negative",
-        "1 of 40 rows (2.5%) of pairs have a negative that is their positive",
+        "in 1 of 40 rows (2.5%) of pairs a negative is the positive",
     ),
     (
         "a negative that is the anchor",
         (NEGATIVE, [(*row[:2], row[0] if i < 2 else row[2]) for i, row in enumerate(ROWS)], {}),
         {},
         "data.train.0.columns.negative",
-        "2 of 40 rows (5.0%) of pairs have a negative that is their anchor",
+        "in 2 of 40 rows (5.0%) of pairs a negative is the anchor",
     ),
     (
         "a negative that is a positive of the same anchor elsewhere",
         (NEGATIVE, [*(row[:3] for row in ROWS), (ROWS[0][0], "a red house", ROWS[0][1])], {}),
         {},
         "data.train.0.columns.negative",
-        "1 of 41 rows (2.4%) of pairs have a negative that is a positive of the same anchor in another row",
+        "in 1 of 41 rows (2.4%) of pairs a negative is a positive of the same anchor in another row",
     ),
     (
         "roles swapped",
@@ -123,7 +152,7 @@ CASES: list[tuple[str, tuple[Any, ...], dict[str, Any], str, str]] = [
         (("anchor", "positive"), [*(row[:2] for row in ROWS), (DEV[0][1].upper(), DEV[0][0])], {}),
         {},
         "data.eval.0.source",
-        "1 of 20 rows (5.0%) are in training, too, in pairs: what it measures is partly memory; remove them from "
+        "1 of 20 rows (5.0%) is in training, too, in pairs: what it measures is partly memory; remove them from "
         "data.train.0.source",
     ),
     (
@@ -146,6 +175,18 @@ def test_it_is_warned_of_and_the_key_is_named(
         blocks = {**blocks, "model": {"base": str(tiny_model), **blocks["model"]}}
     (found,) = warnings_of(tmp_path, tiny_model, train, DEV, **blocks)
     assert found.startswith(f"{key}: ") and words in found
+
+
+def test_a_scale_of_an_eval_set_that_looks_misread_is_warned_of(tmp_path: Path, tiny_model: Path) -> None:
+    dev = [(one, two, score / 5) for one, two, score in DEV]
+    (found,) = warnings_of(tmp_path, tiny_model, (("anchor", "positive"), [row[:2] for row in ROWS], {}), dev)
+    assert found.startswith("data.eval.0.score_range: [0, 5], but the scores of dev reach from 0 to 1 only")
+
+
+def test_a_teachers_margin_may_be_that_of_equal_texts(tmp_path: Path, tiny_model: Path) -> None:
+    rows = [(*row[:2], row[1], row[3]) for row in ROWS]
+    train: Any = (("anchor", "positive", "negative", "score"), rows, {})
+    assert warnings_of(tmp_path, tiny_model, train, DEV, objective={"name": "margin_mse"}) == []
 
 
 def test_a_run_without_eval_sets_is_warned_of(tmp_path: Path, tiny_model: Path) -> None:

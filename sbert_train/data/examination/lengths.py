@@ -27,6 +27,8 @@ class Lengths:
         half, most, nearly_all, longest: the 50th, 95th, 99th and 100th percentile.
         truncated: the share of the texts that have more than L (0 to 1).
         is_all: whether all texts of the role were counted, not a sample.
+        cut_off: the share of the texts that are so long that only their beginning was counted (0 to 1), so that the
+            longest is longer still.
     """
 
     texts: int
@@ -36,6 +38,13 @@ class Lengths:
     longest: int
     truncated: float
     is_all: bool
+    cut_off: float
+
+
+def spread(rows: int, count: int) -> list[int]:
+    """At most so many places, evenly spaced from the first row to the last."""
+    places: list[int] = np.unique(np.linspace(0, rows - 1, min(count, rows)).astype(np.int64)).tolist()
+    return places
 
 
 def measure_lengths(
@@ -54,12 +63,13 @@ def measure_lengths(
         prompts: role -> text that stands before the texts of that role.
         sampled: rows to count at most.
     """
-    places = np.unique(np.linspace(0, len(rows) - 1, min(sampled, len(rows))).astype(np.int64))
-    chosen = rows.select(places.tolist())
+    places = spread(len(rows), sampled)
+    chosen = rows.select(places)
     most_read = _READ * (longest_read(max_length) or _UNLIMITED // _READ)
     found = {}
     for role in roles:
         texts = [text for one in chosen[role][:] for text in ([one] if isinstance(one, str) else one)]
+        cut_off = sum(len(text) > most_read for text in texts) / len(texts)
         read = [prompts.get(role, "") + text[:most_read] for text in texts]
         lengths = np.array([len(ids) for ids in _token_ids(read, tokenizer)])
         half, most, nearly_all, longest = np.percentile(lengths, [50, 95, 99, 100], method="higher")
@@ -71,6 +81,7 @@ def measure_lengths(
             longest=int(longest),
             truncated=0.0 if max_length is None else float((lengths > max_length).mean()),
             is_all=len(places) == len(rows),
+            cut_off=cut_off,
         )
     return found
 

@@ -66,6 +66,12 @@ def count_labels(labels: NDArray[np.int64], names: Sequence[str] | None = None) 
     )
 
 
+def most_frequent(labels: Sequence[LabelCount], count: int) -> tuple[LabelCount, ...]:
+    """At most so many labels, those of most rows, lowest first."""
+    chosen = sorted(labels, key=lambda one: -one.rows)[:count]
+    return tuple(sorted(chosen, key=lambda one: one.label))
+
+
 def describe_scores(scores: NDArray[Any], score_range: tuple[float, float] | None) -> Scores:
     """The scores (R,) or (R, S) of a set, which lie in [0, 1] where there is a score_range."""
     raw = np.asarray(scores, dtype=np.float64).ravel()

@@ -16,6 +16,7 @@ def facts_of(one: LoadedSet, *roles: str) -> tuple[SetFacts, TextKeys]:
         "data.train.0",
         roles,
         make_tokenizer(),
+        pushes_apart=True,
         max_length=8,
         prompts={},
         score_range=(0, 5),
@@ -71,3 +72,18 @@ def test_facts_are_plain_values_for_json() -> None:
     ]
     assert plain["scores"]["highest"] == 2.5 and plain["lengths"]["sentence1"]["half"] == 3
     assert json.loads(json.dumps(trained.to_json()))["false_negatives"]["rows"] == 1
+
+
+def test_of_many_labels_the_most_frequent_are_kept_and_the_others_counted() -> None:
+    labels = [7] * 3 + list(range(100, 130)) + [5] * 2
+    facts, _ = facts_of(loaded(sentence1=list(map(str, labels)), label=labels), "sentence1", "label")
+    assert [one.label for one in facts.labels] == [5, 7, *range(100, 118)] and facts.more_labels == 12
+
+
+def test_where_nothing_is_pushed_apart_there_are_no_false_negatives() -> None:
+    one = loaded(anchor=["a"], positive=["b"], negative=[["b"]])
+    facts, _ = examine(
+        one, "data.train.0", one.rows.column_names, make_tokenizer(), pushes_apart=False, max_length=8, prompts={},
+        score_range=None, labels=None,
+    )  # fmt: skip
+    assert facts.false_negatives is None

@@ -1,7 +1,6 @@
 """Lengths are those that the tokenizer would give if it cut nothing."""
 
 import numpy as np
-import pytest
 
 from sbert_train.data.examination.lengths import measure_lengths
 from tests.data.examination.sets import rows_of
@@ -18,7 +17,7 @@ def test_percentiles_and_the_share_that_is_cut_are_those_of_all_texts_with_their
     one = found["anchor"]
     assert (one.half, one.most, one.nearly_all, one.longest) == (25, 43, 44, 44)
     assert one.truncated == (tokens > 30).mean() == 14 / 40
-    assert (one.texts, one.is_all) == (40, True)
+    assert (one.texts, one.is_all, one.cut_off) == (40, True, 0.0)
     assert found["positive"].longest == 3 and found["positive"].truncated == 0.0
 
 
@@ -36,7 +35,7 @@ def test_of_many_rows_a_sample_from_the_first_to_the_last_is_read() -> None:
     assert (found.texts, found.is_all, found.longest, found.truncated) == (10, False, 5, 0.1)
 
 
-def test_of_a_very_long_text_a_part_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_a_very_long_text_a_part_is_counted() -> None:
     rows = rows_of(anchor=["cat " * 100_000])
     found = measure_lengths(rows, ["anchor"], make_tokenizer(), max_length=16, prompts={})["anchor"]
-    assert 1_000 < found.longest < 10_000 and found.truncated == 1.0
+    assert 1_000 < found.longest < 10_000 and found.truncated == 1.0 and found.cut_off == 1.0
