@@ -7,7 +7,7 @@ S steps.
 """
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch.optim.lr_scheduler import LambdaLR
 from transformers import (
     TrainerCallback,
@@ -30,6 +29,7 @@ from sbert_train.paths import expanded
 from sbert_train.training.arguments import LEAVES_NOTHING, training_arguments
 from sbert_train.training.everything_wrong import everything_wrong_told
 from sbert_train.training.faults import Diverged, full_disk_told
+from sbert_train.training.find_lr_curve import smooth, suggest, too_noisy
 from sbert_train.training.find_lr_plot import plot
 from sbert_train.training.lock import locked
 from sbert_train.training.parts import Parts, load_parts
@@ -40,8 +40,6 @@ from sbert_train.training.trainer import SentenceTrainer
 LOWEST, HIGHEST, STEPS = 1e-7, 1.0, 100
 DIVERGED = 4.0
 """Times the lowest smoothed loss, as in fastai: beyond that the rest tells nothing."""
-SPREAD = 3.0
-"""Steps: the standard deviation of the kernel that smooths losses."""
 FORCED: dict[str, Any] = {
     **LEAVES_NOTHING,
     "learning_rate": LOWEST,
@@ -58,7 +56,7 @@ class RangeTest:
     Attributes:
         learning_rates, losses: (S,) of each step, up to where the loss diverged.
         smoothed: (S,) the losses, smoothed.
-        suggestion: where the smoothed loss falls fastest; None where it never fell.
+        suggestion: where the loss falls fastest; None where it never fell by more than its noise.
         diverged_at: the rate at which the sweep was stopped; None where it came to its end.
     """
 
@@ -203,29 +201,6 @@ class _Sweep(TrainerCallback):
             control.should_training_stop = True
 
 
-def smooth(losses: Sequence[float]) -> NDArray[np.float64]:
-    """(S,) -> (S,): the mean of the steps around each, weighed by a Gaussian of SPREAD steps. It looks ahead as far as
-    back, so that what it shows is not shifted to higher rates, as a running mean would."""
-    values, steps = np.asarray(losses, dtype=np.float64), np.arange(len(losses))
-    weights = np.exp(-0.5 * ((steps[:, None] - steps) / SPREAD) ** 2)
-    means: NDArray[np.float64] = (weights @ values) / weights.sum(axis=1)
-    return means
-
-
-def suggest(rates: Sequence[float], losses: Sequence[float]) -> float | None:
-    """The rate at which the smoothed loss falls fastest, by the logarithm of the rate, before it is lowest; None where
-    it has not fallen by more than the losses scatter around it, nor by a thousandth."""
-    smoothed = smooth(losses)
-    lowest = int(smoothed.argmin())
-    if lowest < 2:
-        return None
-    scatter = float((np.asarray(losses[: lowest + 1]) - smoothed[: lowest + 1]).std())
-    if smoothed[:lowest].max() - smoothed[lowest] <= max(scatter, 1e-3 * abs(smoothed[0])):
-        return None
-    slopes = np.gradient(smoothed[: lowest + 1], np.log(rates[: lowest + 1]))
-    return float(rates[int(slopes.argmin())])
-
-
 @contextmanager
 def _as_before(parts: Parts) -> Iterator[None]:
     """Put back weights, modes and random numbers, whatever happens in between."""
@@ -261,6 +236,12 @@ def summary(found: FoundLr, config: str) -> list[str]:
         f"loss       {test.smoothed[0]:.4f} at first, lowest {least}{end}",
     ]
     lines.append(f"written    {found.values}, {found.plot}")
+    if test.suggestion is None and too_noisy(test.losses):
+        lines.append(
+            "suggestion none: the loss is too noisy to tell: a larger batch helps (train.per_device_train_batch_size, "
+            "train.gradient_accumulation_steps)"
+        )
+        return lines
     if test.suggestion is None:
         lines.append("suggestion none: the loss never fell; look at model.freeze, the objective and the data")
         return lines

@@ -4,6 +4,7 @@ import hashlib
 import json
 import math
 import random
+import shlex
 import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
@@ -26,9 +27,9 @@ from sbert_train.training.find_lr import (
     RangeTest,
     find_lr,
     range_test,
-    suggest,
     summary,
 )
+from sbert_train.training.find_lr_curve import suggest
 from sbert_train.training.find_lr_plot import plot
 from sbert_train.training.fit import fit
 from sbert_train.training.parts import load_parts
@@ -37,6 +38,15 @@ from sbert_train.training.trainer import SentenceTrainer
 from tests.training.runs import config, write_triplets
 
 RATES = tuple(np.geomspace(LOWEST, HIGHEST, 100))
+MEASURED = [
+    0.29, 0.68, 0.53, 0.42, 0.76, 0.89, 0.75, 0.21, 0.32, 0.61, 0.75, 0.75, 1.25, 0.67,
+    0.65, 0.48, 1.07, 0.46, 0.23, 0.47, 0.56, 0.40, 0.48, 0.31, 0.76, 0.55, 0.85, 0.77,
+    0.80, 0.79, 0.37, 1.10, 0.38, 0.72, 0.46, 0.25, 0.30, 0.70, 1.05, 0.29, 0.35, 0.33,
+    0.58, 0.36, 0.14, 0.31, 0.86, 0.34, 0.43, 0.31, 0.48, 0.22, 0.11, 0.37, 0.70, 0.57,
+    0.23, 0.13, 0.23, 0.31, 0.29, 0.96, 0.64, 0.55, 0.45, 0.39, 0.89, 1.87, 2.16, 2.64,
+]  # fmt: skip
+"""Losses of all-MiniLM-L6-v2 on 200 triplets of builtin:contrast in batches of 8. Their steepest place, smoothed, is on
+the back of a bump at 1.4e-6."""
 
 
 def falling(at: float, width: float = 1.0) -> list[float]:
@@ -77,6 +87,52 @@ def test_noise_moves_the_suggestion_little_and_what_comes_behind_the_lowest_loss
 )
 def test_a_loss_that_never_fell_gives_no_suggestion(losses: list[float]) -> None:
     assert suggest(RATES[: len(losses)], losses) is None
+
+
+def sweep(scatter: float, seed: int) -> tuple[tuple[float, ...], list[float]]:
+    """Rates and losses: flat at 1, down to 0.4 from 1e-5 to 1e-3, mostly, and up from 1e-2 until they diverge."""
+    logs = np.log10(RATES)
+    curve = 1 - 0.6 / (1 + np.exp(-3 * (logs + 4))) + 2 * np.maximum(0, logs + 2) ** 2
+    losses = (curve + np.random.default_rng(seed).normal(scale=scatter, size=100))[curve < 1.6]
+    return RATES[: len(losses)], losses.tolist()
+
+
+@pytest.mark.parametrize(
+    ("scatter", "within"), [(0.0, 50), (0.05, 50), (0.1, 50), (0.2, 50), (0.3, 49), (0.4, 45)]
+)
+def test_bumps_of_the_noise_are_not_taken_for_the_fall(scatter: float, within: int) -> None:
+    found = [suggest(*sweep(scatter, seed)) for seed in range(50)]
+    assert sum(one is not None and 1e-5 < one < 1e-3 for one in found) >= within
+
+
+@pytest.mark.parametrize("scatter", [0.01, 0.1, 0.4])
+def test_noise_alone_gives_no_suggestion_though_it_diverge(scatter: float) -> None:
+    found = []
+    for seed in range(50):
+        losses = 1 + np.random.default_rng(seed).normal(scale=scatter, size=100)
+        found.append(suggest(RATES, losses.tolist()))
+        losses[70:] += np.arange(30) * 0.1
+        found.append(suggest(RATES, losses.tolist()))
+    assert sum(one is not None for one in found) <= 3
+
+
+def test_that_it_is_too_noisy_to_tell_is_said_and_that_it_never_fell_only_where_that_can_be_told(
+    tmp_path: Path,
+) -> None:
+    def said(losses: list[float]) -> str:
+        assert suggest(RATES[: len(losses)], losses) is None
+        test = RangeTest(RATES[: len(losses)], tuple(losses), tuple(losses), None, None)
+        return summary(FoundLr(test, tmp_path, tmp_path, True), "x.yaml")[-1]
+
+    alone = np.random.default_rng(1).normal(size=100)
+    assert said((1 + 0.4 * alone).tolist()).startswith(
+        "suggestion none: the loss is too noisy to tell: a larger batch helps"
+    )
+    assert "never fell" in said((1 + 0.05 * alone).tolist())
+    apart = 1 + 0.05 * alone
+    apart[80:] += np.arange(20) ** 2
+    assert "never fell" in said(apart.tolist()), "that it diverged is no noise"
+    assert "too noisy" in said(MEASURED), "a fall may be there, from 1e-5 on"
 
 
 def test_weights_random_numbers_and_modes_are_as_before(tmp_path: Path, tiny_model: Path) -> None:
@@ -209,6 +265,23 @@ def test_the_command_prints_the_next_one(tmp_path: Path, tiny_model: Path) -> No
     rate = f"{found['suggestion']:.1e}"
     assert f"sbert-train fit --config {file} seed=7 train.learning_rate={rate}\n" in done.output
     assert "nothing was trained" in done.output and not (tmp_path / "run" / "model").exists()
+
+
+def test_the_command_can_be_pasted_whatever_the_names_are(tmp_path: Path, tiny_model: Path) -> None:
+    file = tmp_path / "my run's.yaml"
+    file.write_text(dump_config(config(tmp_path, tiny_model)), encoding="utf-8")
+    others = [
+        "data.eval.0.score_range=[0, 10]",
+        "train.max_steps=1",
+        f"output_dir={tmp_path / 'of $HOME & more'}",
+    ]
+    done = CliRunner().invoke(app, ["fit", "--config", str(file), "--find-lr", *others])
+    assert done.exit_code == 0, done.output
+    program, *command = shlex.split(done.output.splitlines()[-1])
+    assert program == "sbert-train" and command[:-1] == ["fit", "--config", str(file), *others]
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == 0, done.output
+    assert (tmp_path / "of $HOME & more" / "model").is_dir()
 
 
 def test_no_suggestion_is_said(tmp_path: Path) -> None:
