@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from transformers import PreTrainedTokenizerBase
 
+from sbert_train.data.examination.cached_keys import cached_text_keys
 from sbert_train.data.examination.false_negatives import FalseNegatives, count_false_negatives
 from sbert_train.data.examination.lengths import SAMPLED_ROWS, Lengths, measure_lengths, spread
 from sbert_train.data.examination.overlap import Overlap, overlap
@@ -19,7 +20,7 @@ from sbert_train.data.examination.targets import (
     describe_scores,
     most_frequent,
 )
-from sbert_train.data.examination.text_keys import TextKeys, text_keys
+from sbert_train.data.examination.text_keys import TextKeys
 from sbert_train.data.roles import TEXT_ROLES
 from sbert_train.data.sieve import RowAccount
 from sbert_train.data.sources import LoadedSet
@@ -90,7 +91,7 @@ def examine(
     """
     rows = one.rows
     texts = [role for role in TEXT_ROLES if role in roles]
-    keys = text_keys(rows, texts)
+    keys = cached_text_keys(rows, texts)
     target = next((np.asarray(rows[role][:]) for role in ("score", "label") if role in roles), None)
     every = count_labels(np.asarray(rows["label"][:]), labels) if "label" in roles else ()
     facts = SetFacts(
