@@ -12,7 +12,9 @@ from sbert_train.errors import CommandError
 def seeds_of(text: str, overrides: Sequence[str]) -> list[int]:
     """The seeds that --seeds names, where the rest of the command leaves them room."""
     if not re.fullmatch(r"[0-9]{1,10}(,[0-9]{1,10})+", text):
-        raise CommandError(f"--seeds {text}: expected two or more whole numbers with commas, such as 1,2,3")
+        raise CommandError(
+            f"--seeds {shlex.quote(text)}: expected two or more whole numbers with commas, such as 1,2,3"
+        )
     seeds = [int(number) for number in text.split(",")]
     for number, seed in enumerate(seeds):
         if seed in seeds[:number]:

@@ -6,12 +6,15 @@ light and dark ones, and tells its series apart by dashes and shapes as well.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import ceil
 
 from sbert_train.reporting.html import Html, joined, tag
-from sbert_train.reporting.scales import Axis, axis_around, tick_labels
+from sbert_train.reporting.scales import Axis, axis_around, label_width, tick_labels
 
 WIDTH, HEIGHT = 400, 246
 LEFT, RIGHT, TOP, BOTTOM = 52, 382, 26, 198
+"""Where the axes end; the left one stands further right where the labels beside it are wide (`left_of`)."""
+LABEL_GAP = 7
 FEW = 200
 """So many points can be drawn large."""
 LAYERS = 6
@@ -50,8 +53,8 @@ class Frame:
 def curves(frame: Frame, lines: Sequence[Line], *, mark: Mark | None = None) -> Html:
     """Lines over a common x axis; few points are drawn as dots, too."""
     xs = [x for line in lines for x, _ in line.points] + ([mark.at] if mark else [])
-    x = Axis(min(xs), max(max(xs), min(xs) + 1), LEFT, RIGHT, whole=True)
     y = axis_around([y for line in lines for _, y in line.points], BOTTOM, TOP)
+    x = Axis(min(xs), max(max(xs), min(xs) + 1), left_of(y), RIGHT, whole=True)
     drawn = [
         joined(_path(line.points, x, y, f"line s{number}"), _dots(line.points, x, y, f"dots s{number}"))
         for number, line in enumerate(lines)
@@ -77,9 +80,9 @@ def histogram(
         mark: a value to mark.
         whole: whether values are whole numbers.
     """
-    x = Axis(edges[0], edges[-1], LEFT, RIGHT, whole)
     most = max([*(share for _, one in shares for share in one), highest or 0.0])
     y = axis_around([100 * most], BOTTOM, TOP, zero=True)
+    x = Axis(edges[0], edges[-1], left_of(y, "%"), RIGHT, whole)
     drawn = []
     for number, (_, one) in enumerate(shares):
         outline = [(edges[0], 0.0)]
@@ -87,7 +90,7 @@ def histogram(
             outline += [(edges[i], 100 * share), (edges[i + 1], 100 * share)]
         outline.append((edges[-1], 0.0))
         drawn.append(_path(outline, x, y, f"area s{number}"))
-    return _chart(frame, x, y, joined(*drawn, _mark(mark, x)), percent=True)
+    return _chart(frame, x, y, joined(*drawn, _mark(mark, x)), unit="%")
 
 
 def scatter(frame: Frame, points: Sequence[tuple[float, float]], x: Axis, y: Axis) -> Html:
@@ -96,6 +99,12 @@ def scatter(frame: Frame, points: Sequence[tuple[float, float]], x: Axis, y: Axi
     few = " few" if len(points) <= FEW else ""
     layers = [points[start::LAYERS] for start in range(LAYERS)]
     return _chart(frame, x, y, joined(*(_dots(one, x, y, f"cloud{few}", most=len(points)) for one in layers)))
+
+
+def left_of(y: Axis, unit: str = "") -> float:
+    """Where the x axis of a chart begins, so that every label of its y axis has room beside it."""
+    widest = max(label_width(label + unit) for label in tick_labels(y.ticks()))
+    return max(LEFT, ceil(widest) + LABEL_GAP)
 
 
 def interval(low: float, value: float, high: float, axis: Axis, direction: str) -> Html:
@@ -138,15 +147,22 @@ def _key(number: int, kind: str) -> Html:
     return tag("path", d=path, class_=f"{kind} s{number}")
 
 
-def _chart(frame: Frame, x: Axis, y: Axis, content: Html, *, percent: bool = False) -> Html:
+def _chart(frame: Frame, x: Axis, y: Axis, content: Html, *, unit: str = "") -> Html:
     title, description = f"{frame.id}-title", f"{frame.id}-words"
     return tag(
         "svg",
         tag("title", frame.title, id=title),
         tag("desc", frame.description, id=description),
-        _grid(x, y, percent),
+        _grid(x, y, unit),
         content,
-        tag("text", frame.x_label, x=(LEFT + RIGHT) / 2, y=HEIGHT - 6, class_="label", text_anchor="middle"),
+        tag(
+            "text",
+            frame.x_label,
+            x=_n((x.start + x.end) / 2),
+            y=HEIGHT - 6,
+            class_="label",
+            text_anchor="middle",
+        ),
         viewBox=f"0 0 {WIDTH} {HEIGHT}",
         role="img",
         aria_labelledby=f"{title} {description}",
@@ -154,14 +170,20 @@ def _chart(frame: Frame, x: Axis, y: Axis, content: Html, *, percent: bool = Fal
     )
 
 
-def _grid(x: Axis, y: Axis, percent: bool) -> Html:
+def _grid(x: Axis, y: Axis, unit: str) -> Html:
     rows, columns = y.ticks(), x.ticks()
-    unit = "%" if percent else ""
+    left, right = _n(x.start), _n(x.end)
     return joined(
         *(
             joined(
-                tag("line", x1=LEFT, x2=RIGHT, y1=_n(y.place(value)), y2=_n(y.place(value)), class_="grid"),
-                tag("text", f"{label}{unit}", x=LEFT - 7, y=_n(y.place(value) + 4), text_anchor="end"),
+                tag("line", x1=left, x2=right, y1=_n(y.place(value)), y2=_n(y.place(value)), class_="grid"),
+                tag(
+                    "text",
+                    f"{label}{unit}",
+                    x=_n(x.start - LABEL_GAP),
+                    y=_n(y.place(value) + 4),
+                    text_anchor="end",
+                ),
             )
             for value, label in zip(rows, tick_labels(rows), strict=True)
         ),
@@ -179,7 +201,7 @@ def _grid(x: Axis, y: Axis, percent: bool) -> Html:
             )
             for value, label in zip(columns, tick_labels(columns), strict=True)
         ),
-        tag("line", x1=LEFT, x2=RIGHT, y1=BOTTOM, y2=BOTTOM, class_="axis"),
+        tag("line", x1=left, x2=right, y1=BOTTOM, y2=BOTTOM, class_="axis"),
     )
 
 
@@ -187,7 +209,7 @@ def _mark(mark: Mark | None, x: Axis) -> Html:
     if mark is None:
         return Html()
     place = x.place(mark.at)
-    is_right = place > (LEFT + RIGHT) / 2
+    is_right = place > (x.start + x.end) / 2
     return joined(
         tag("line", x1=_n(place), x2=_n(place), y1=6, y2=BOTTOM, class_="mark"),
         tag(

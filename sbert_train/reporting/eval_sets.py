@@ -7,7 +7,7 @@ import numpy as np
 
 from sbert_train.evaluation.metrics import Array
 from sbert_train.evaluation.results import Cosines
-from sbert_train.reporting.charts import BOTTOM, LEFT, RIGHT, TOP, Frame, histogram, legend, scatter
+from sbert_train.reporting.charts import BOTTOM, RIGHT, TOP, Frame, histogram, left_of, legend, scatter
 from sbert_train.reporting.details import Cloud, Example, SetDetails
 from sbert_train.reporting.html import Html, joined, tag
 from sbert_train.reporting.scales import axis_around
@@ -101,8 +101,8 @@ def _shares(values: Array, edges: Array) -> list[float]:
 
 
 def _clouds(place: int, cloud: Cloud) -> list[Html]:
-    x = axis_around(cloud.gold, LEFT, RIGHT)
     y = axis_around([*cloud.before, *cloud.after], BOTTOM, TOP)
+    x = axis_around(cloud.gold, left_of(y), RIGHT)
     shown = len(cloud.gold)
     some = f"{shown:,} of {cloud.pairs:,} pairs, spread evenly" if shown < cloud.pairs else f"{shown:,} pairs"
     figures = []

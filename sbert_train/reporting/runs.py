@@ -4,13 +4,18 @@ Of a run's figures its report holds values and intervals, not what each example 
 from the run's own baseline is told, and differences between runs have none here: `eval` computes it.
 """
 
+import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import PurePath
 from typing import Any
 
 _OUTPUT = "output_dir"
+_SETS = re.compile(r"data\.(train|eval)")
+_BLOCK = re.compile(r"|model|data|train|data\.(train|eval)\.[0-9]+")
+"""Parts of a configuration that are the same thing in every run, whichever keys it has there."""
+_NOTHING = object()
 
 
 @dataclass(frozen=True)
@@ -103,7 +108,9 @@ class RunsCompared:
         """As plain values for json.dumps, with these keys:
 
             runs: [{name, folder, selected_by}, ...]
-            config: {key: {run: value}}      only keys that differ; no entry where a run does not have the key
+            config: {key: {run: value}}      only keys that differ, as deep as runs are of one kind there; below that
+                                             the value is a whole list or mapping. No entry where a run does not have
+                                             the key, which for one of train means the default
             facts: {name: {run: value}}      versions, steps, seconds and rows that differ
             evaluation: [{task, kind, n, unit, fingerprint,
                           metrics: {metric: {run: {before, after, difference: {value, low, high}, from_first}}}}, ...]
@@ -127,7 +134,7 @@ class RunsCompared:
 
 def compare_runs(runs: Sequence[FinishedRun]) -> RunsCompared:
     """Compare two or more runs with names of their own."""
-    config = _differing({run.name: dict(_leaves(run.config)) for run in runs})
+    config = _differing_config({run.name: run.config for run in runs})
     if len(config) > 1:
         config.pop(_OUTPUT, None)
     sets, notes = _sets_beside(runs)
@@ -143,37 +150,69 @@ def compare_runs(runs: Sequence[FinishedRun]) -> RunsCompared:
     return RunsCompared(
         runs=tuple(runs),
         config=config,
-        facts=_differing({run.name: dict(run.facts) for run in runs}),
+        facts=_differing({run.name: dict(run.facts) for run in runs}, len(runs)),
         sets=sets,
         notes=tuple(notes),
         eval_command=command,
     )
 
 
-def _leaves(tree: Any, at: str = "") -> Iterator[tuple[str, Any]]:
-    """Dotted key and value of everything in a tree that holds nothing itself."""
-    items = tree.items() if isinstance(tree, Mapping) else enumerate(tree) if isinstance(tree, list) else ()
-    empty = True
-    for key, one in items:
-        empty = False
-        yield from _leaves(one, f"{at}.{key}" if at else str(key))
-    if empty and at:
-        yield at, tree
+def _differing_config(trees: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Key -> run -> value, where configurations differ: as deep as they are of one kind, and no deeper."""
+    rows: dict[str, dict[str, Any]] = {}
+
+    def compare(key: str, values: dict[str, Any]) -> None:
+        parts = _parts(key, list(values.values())) if len(values) == len(trees) else None
+        if parts is None:
+            rows.update(_differing({run: {key: value} for run, value in values.items()}, len(trees)))
+            return
+        for part in parts:
+            found = {run: _part(value, part) for run, value in values.items()}
+            there = {run: value for run, value in found.items() if value is not _NOTHING}
+            compare(f"{key}.{part}" if key else str(part), there)
+
+    compare("", {run: {**tree, "train": tree.get("train", {})} for run, tree in trees.items()})
+    return rows
 
 
-def _differing(by_run: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Key -> run -> value, of keys that not all runs have the same value of; in the order of the runs' own keys."""
+def _parts(key: str, values: Sequence[Any]) -> list[Any] | None:
+    """The keys or numbers by which values are compared; None where they are compared whole.
+
+    That is where one is a mapping and another is not, or mappings have other keys, such as two objectives: of their
+    parts, each would be missing in one of the two. A block of the configuration is compared by its keys all the same,
+    and so are lists of sets.
+    """
+    if all(isinstance(value, Mapping) for value in values):
+        keys = list(dict.fromkeys(part for value in values for part in value))
+        return keys if _BLOCK.fullmatch(key) or all(len(value) == len(keys) for value in values) else None
+    if _SETS.fullmatch(key) and all(isinstance(value, list) for value in values):
+        return list(range(max(map(len, values))))
+    return None
+
+
+def _part(value: Any, part: Any) -> Any:
+    if isinstance(value, Mapping):
+        return value.get(part, _NOTHING)
+    return value[part] if part < len(value) else _NOTHING
+
+
+def _differing(by_run: Mapping[str, Mapping[str, Any]], runs: int) -> dict[str, dict[str, Any]]:
+    """Key -> run -> value, of keys that not all of so many runs have the same value of; in the order of their own."""
     keys = dict.fromkeys(key for values in by_run.values() for key in values)
     found = {key: {run: values[key] for run, values in by_run.items() if key in values} for key in keys}
     return {
         key: values
         for key, values in found.items()
-        if len(values) < len(by_run) or len({_exactly(one) for one in values.values()}) > 1
+        if len(values) < runs or len({_exactly(one) for one in values.values()}) > 1
     }
 
 
 def _exactly(value: Any) -> str:
     """Equal only for what a configuration takes for equal: 1 is 1.0, and neither is true."""
+    if isinstance(value, Mapping):
+        return repr(sorted((str(key), _exactly(one)) for key, one in value.items()))
+    if isinstance(value, list):
+        return repr([_exactly(one) for one in value])
     return repr(float(value) if isinstance(value, int) and not isinstance(value, bool) else value)
 
 

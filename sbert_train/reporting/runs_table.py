@@ -18,11 +18,15 @@ NARROWEST = 10
 _WIDEST = 40
 _BETWEEN, _AROUND = 2, 3  # of the box
 _MOST_RUNS = 5
-_ABSENT = "not there"
+_ABSENT, _UNSET = "not there", "default"
 _CAPTION = (
     "* the 95% interval excludes 0. Intervals are those of a run's difference from its own base (before), by bootstrap "
     "over the examples. Between runs (from …) there is none here, as a report does not hold the figure of each example."
 )
+_PLAIN = re.compile(r"[A-Za-z_][\w./-]*")
+_WORDS = ("null", "true", "false", "yes", "no", "on", "off", "y", "n")
+"""What YAML may take for something other than a text."""
+_BREAKS = (r"(?<=, )", r"(?<= )", r"(?<=[_/:])|(?<=[.-])(?!\d)")
 _LABELS = {
     "best_step": "best step",
     "train_runtime": "training, seconds",
@@ -64,7 +68,8 @@ def _table(compared: RunsCompared, names: Sequence[str], width: int) -> Table:
         table.add_column(Text(printable(name)), overflow="fold", width=each)
     for block in blocks:
         for label, cells, style in block:
-            table.add_row(Text(_broken(label, longest), style=style), *cells)
+            shown = (one if isinstance(one, Text) else Text(_broken(one, each, "")) for one in cells)
+            table.add_row(Text(_broken(label, longest), style=style), *shown)
         table.add_section()
     return table
 
@@ -85,12 +90,31 @@ def _value_rows(
     differing: Mapping[str, Mapping[str, Any]], names: Sequence[str], show: Callable[[Any], str]
 ) -> Iterator[Row]:
     for key, values in differing.items():
-        cells = [Text(show(values[name]) if name in values else _ABSENT) for name in names]
+        absent = _UNSET if key.startswith("train.") else _ABSENT
+        cells = [show(values[name]) if name in values else absent for name in names]
         yield f"  {printable(_LABELS.get(key, key))}", cells, ""
 
 
 def _exactly(value: Any) -> str:
-    return printable(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+    return printable(value if isinstance(value, str) else _compact(value))
+
+
+def _compact(value: Any) -> str:
+    """A value as YAML in one line, the name of a thing before the rest of it.
+
+    >>> print(_compact({"dim": 384, "bias": None, "roles": ["anchor", "query: ", "no"]}))
+    {dim: 384, bias: null, roles: [anchor, "query: ", "no"]}
+    >>> print(_compact({"scale": 20.0, "name": "cosent"}))
+    {name: cosent, scale: 20.0}
+    """
+    if isinstance(value, Mapping):
+        items = sorted(value.items(), key=lambda item: item[0] != "name")
+        return f"{{{', '.join(f'{_compact(key)}: {_compact(one)}' for key, one in items)}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_compact, value))}]"
+    if isinstance(value, str) and _PLAIN.fullmatch(value) and value.lower() not in _WORDS:
+        return value
+    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _rounded(value: Any) -> str:
@@ -136,16 +160,27 @@ def _from_first(one: Beside, metric: str, name: str, reference: str) -> str:
     return "" if name == reference else "-" if value is None else f"{value:+.4f}"
 
 
-def _broken(label: str, longest: int) -> str:
-    """A label in lines that are no longer than so many characters where it can be, broken behind dots and the like.
+def _broken(text: str, longest: int, indent: str = "    ") -> str:
+    """A text in lines that are no longer than so many characters where it can be, broken behind dots and the like, and
+    not within figures.
 
     >>> print(_broken("  train.per_device_train_batch_size", 22))
       train.per_device_
         train_batch_size
+    >>> print(_broken("[1e-05, 0.25]", 9, ""))
+    [1e-05,
+    0.25]
     """
     lines = [""]
-    for part in re.findall(r"\s*[^._/ -]*[._/ -]?", label):
-        if len(lines[-1] + part) > longest and lines[-1].strip():
-            lines.append("    ")
+    for part in _parts(text, longest - len(indent)):
+        if len((lines[-1] + part).rstrip()) > longest and lines[-1].strip():
+            lines.append(indent)
         lines[-1] += part
     return "\n".join(line.rstrip() for line in lines)
+
+
+def _parts(text: str, longest: int, breaks: Sequence[str] = _BREAKS) -> list[str]:
+    """A text in parts that fit a line where they can: entries, or their words, or the parts of those."""
+    if len(text.rstrip()) <= longest or not breaks:
+        return [text]
+    return [one for part in re.split(breaks[0], text) for one in _parts(part, longest, breaks[1:])]

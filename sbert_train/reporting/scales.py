@@ -7,6 +7,10 @@ from math import ceil, floor, isfinite, log10
 from sbert_train.reporting.verdict import MINUS
 
 STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
+LABEL_SIZE = 12.5
+"""The font size of labels, which style.css has too."""
+DIGIT_WIDTH, OTHER_WIDTHS = 0.64, {MINUS: 0.84, "%": 0.96, ".": 0.32, ",": 0.32}
+"""In font sizes, as DejaVu Sans has them, one of the widest fonts that a page may be shown in."""
 SAME = 1e-4
 """Values that differ by less than this share of the largest are drawn as what they nearly are: a flat line."""
 
@@ -76,6 +80,15 @@ def tick_labels(ticks: Sequence[float]) -> list[str]:
         return next(labels for labels in written if len(set(labels)) == len(labels))
     digits = next((d for d in range(7) if all(abs(round(t, d) - t) < 1e-9 for t in ticks)), 6)
     return [f"{0.0 if tick == 0 else tick:,.{digits}f}".replace("-", MINUS) for tick in ticks]
+
+
+def label_width(label: str) -> float:
+    """How much room a figure takes at most.
+
+    >>> label_width("0.5"), label_width("100%")
+    (20.0, 36.0)
+    """
+    return LABEL_SIZE * sum(OTHER_WIDTHS.get(character, DIGIT_WIDTH) for character in label)
 
 
 def scientific(value: float, digits: int) -> str:

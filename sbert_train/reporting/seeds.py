@@ -111,10 +111,11 @@ class Series:
 
     @property
     def best_seed(self) -> int | None:
-        """The seed whose model is the best by the metric that selects; None where none does."""
+        """The seed whose model is the best by the metric that selects, the first of those that share its value; None
+        where no metric does, and where all seeds have one value."""
         for one in self.sets:
             for metric, over in one.metrics.items():
-                if f"{one.about.name}_{metric}" == self.selected_by:
+                if f"{one.about.name}_{metric}" == self.selected_by and len(set(over.values.values())) > 1:
                     pick = max if self.greater_is_better else min
                     return pick(over.values, key=lambda seed: over.values[seed])
         return None
@@ -123,7 +124,7 @@ class Series:
         """As plain values for json.dumps, with these keys:
 
             seeds: [seed, ...]     runs: {seed: the run's folder, beside this file}
-            selected_by: EVALSET_METRIC, or null     best_seed: the best by it, or null
+            selected_by: EVALSET_METRIC, or null     best_seed: the best by it; null where none is
             evaluation: [{task, kind, primary_metric, n, unit, fingerprint,
                           metrics: {metric: {baseline, values: {seed: value}, mean, standard_deviation,
                                              gain, gains: {seed: gain}, spread, noise}}}, ...]

@@ -6,6 +6,7 @@ from typing import Any
 
 from sbert_train.reporting.charts import Frame, Line, Mark, curves
 from sbert_train.reporting.html import Html, tag
+from sbert_train.reporting.monitors import GRADIENT, MONITORS, name_of
 from sbert_train.reporting.run import Run
 from sbert_train.reporting.scales import scientific
 from sbert_train.reporting.verdict import MINUS
@@ -13,7 +14,7 @@ from sbert_train.reporting.words import figure, section
 
 POINTS = 500
 """More than a chart is wide; where there are more, neighbours are averaged."""
-LOGGED = {"loss": "Loss", "learning_rate": "Learning rate", "grad_norm": "Norm of the gradient"}
+LOGGED = {"loss": "Loss", "learning_rate": "Learning rate", "grad_norm": GRADIENT.name.capitalize()}
 
 Points = list[tuple[float, float]]
 
@@ -25,7 +26,12 @@ def training_section(run: Run) -> Html:
     charts = [
         *_metric_charts(run, mark),
         *(
-            _chart(f"logged-{key.replace('_', '-')}", title, _logged(run.log, key))
+            _chart(
+                f"logged-{key.replace('_', '-')}",
+                title,
+                _logged(run.log, key),
+                about=GRADIENT.phrase if key == "grad_norm" else None,
+            )
             for key, title in LOGGED.items()
         ),
         *_monitor_charts(run.report["monitors"]),
@@ -69,16 +75,28 @@ def _metric_charts(run: Run, mark: Mark | None) -> list[Html | None]:
 
 
 def _monitor_charts(monitors: Sequence[Mapping[str, Any]]) -> list[Html | None]:
-    names = dict.fromkeys(key for entry in monitors for key in entry if key not in ("step", "epoch"))
+    keys = dict.fromkeys(key for entry in monitors for key in entry if key not in ("step", "epoch"))
     return [
-        _chart(f"monitor-{place}", f"Monitored: {name.replace('_', ' ')}", _logged(monitors, name))
-        for place, name in enumerate(names)
+        _chart(
+            f"monitor-{place}",
+            f"Monitored: {name_of(key)}",
+            _logged(monitors, key),
+            about=MONITORS[key].phrase if key in MONITORS else None,
+        )
+        for place, key in enumerate(keys)
     ]
 
 
 def _chart(
-    id: str, title: str, points: Points, *, mark: Mark | None = None, begins: str | None = None
+    id: str,
+    title: str,
+    points: Points,
+    *,
+    mark: Mark | None = None,
+    begins: str | None = None,
+    about: str | None = None,
 ) -> Html | None:
+    """A figure by step, with what it is, if that is told, and where it went; None where nothing was logged."""
     if not points:
         return None
     shown, together = averaged(points, POINTS)
@@ -87,6 +105,8 @@ def _chart(
     words = f"From {_figure(start)} at step {first:,}{base} to {_figure(end)} at step {last:,}."
     lowest, highest = min(points, key=lambda one: one[1]), max(points, key=lambda one: one[1])
     ends = f" Lowest {_figure(lowest[1])} at step {lowest[0]:,}, highest {_figure(highest[1])} at step {highest[0]:,}."
+    if about is not None:
+        words = f"{about} {words}"
     frame = Frame(id, title, words + ends, "step")
     note = words if together == 1 else f"{words} Each point is the mean of {together} that were logged."
     return figure(title, curves(frame, [Line(title, shown)], mark=mark), note=note)

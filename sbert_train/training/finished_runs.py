@@ -61,6 +61,8 @@ def _names(folders: Sequence[Path]) -> list[str]:
 def read_run(name: str, folder: Path) -> FinishedRun:
     """Read the folder of a finished run; CommandError or ConfigError where it is none."""
     files = RunFolder(folder)
+    if folder.exists() and not folder.is_dir():
+        raise CommandError(f"{folder}: a file; expected the folder of a run{_hint(folder)}")
     if not folder.is_dir():
         raise CommandError(f"{folder}: no such folder; expected that of a run")
     if not files.config.is_file():

@@ -1,6 +1,7 @@
 """Charts put values where their axes say, and axes have round numbers."""
 
 import re
+from pathlib import Path
 
 import pytest
 from hypothesis import example, given
@@ -18,7 +19,9 @@ from sbert_train.reporting.charts import (
     histogram,
     scatter,
 )
-from sbert_train.reporting.scales import Axis, axis_around, tick_labels
+from sbert_train.reporting.scales import Axis, axis_around, label_width, tick_labels
+from sbert_train.reporting.verdict import MINUS
+from tests.reporting.browser import browser, shown
 
 FRAME = Frame("one", "Loss", "It falls.", "step")
 
@@ -45,6 +48,36 @@ def test_a_mark_stands_at_its_value_with_its_words() -> None:
     svg = curves(FRAME, [Line("loss", [(0, 0.0), (10, 1.0)])], mark=Mark(5, "kept"))
     middle = f"{(LEFT + RIGHT) / 2:g}"
     assert f'x1="{middle}" x2="{middle}"' in svg and ">kept</text>" in svg
+
+
+@pytest.mark.parametrize(
+    "values", [(-0.0035, -0.0018), (-123_456.0, 123_456.0), (0.5, 0.50001), (-3.1e-5, -3.0e-5), (0.0, 1.0)]
+)
+def test_every_label_beside_a_chart_begins_within_it(values: tuple[float, float]) -> None:
+    svg = curves(FRAME, [Line("loss", list(enumerate(values)))])
+    labels = re.findall(r'<text x="([\d.]+)" y="[^"]*" text-anchor="end">([^<]*)</text>', svg)
+    assert len(labels) >= 2
+    for end, label in labels:
+        assert float(end) >= label_width(label), label
+    (drawn,) = paths(svg, "line s0")
+    assert f"M{float(labels[0][0]) + 7:g} " in drawn, "the curve begins where the labels end"
+
+
+@pytest.mark.slow
+def test_figures_are_not_wider_than_their_room(tmp_path: Path) -> None:
+    """Measured by a browser in the widest font that systems commonly show a page in."""
+    labels = [f"{MINUS}0.0035", f"{MINUS}125,000", "100%", "0.500002", f"{MINUS}3.05e-5"]
+    file = tmp_path / "labels.svg"
+    shapes = "".join(
+        f'<text y="20" style="font: 12.5px DejaVu Sans, Verdana, sans-serif">{one}</text>' for one in labels
+    )
+    file.write_text(f'<svg xmlns="http://www.w3.org/2000/svg">{shapes}</svg>', encoding="utf-8")
+    measure = "[...document.querySelectorAll('text')].map(one => one.getBBox().width)"
+    with browser() as chromium, shown(chromium, file) as (opened, _):
+        widths = opened.evaluate(measure)
+    assert len(widths) == len(labels)
+    for label, width in zip(labels, widths, strict=True):
+        assert 0.7 * label_width(label) < width <= label_width(label) + 1, label
 
 
 def test_the_outline_of_a_histogram_has_the_heights_of_its_shares() -> None:

@@ -4,6 +4,7 @@ import re
 from base64 import b64encode
 from dataclasses import replace
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from sbert_train.data.roles import TEXT_ROLES
 from sbert_train.evaluation.results import Cosines
 from sbert_train.reporting.charts import SERIES
 from sbert_train.reporting.html import visible
+from sbert_train.reporting.monitors import GRADIENT, MONITORS
 from sbert_train.reporting.page import page, style
 from sbert_train.reporting.training import averaged
 from tests.reporting.pages import Parsed, details, finding, made_run, report
@@ -143,6 +145,38 @@ def test_every_chart_has_a_title_and_words_and_every_id_is_its_own() -> None:
     assert {one.attributes["aria-hidden"] for one in others} == {"true"}
     for section in parsed.all("section"):
         assert text_of[str(section.attributes["aria-labelledby"])]
+
+
+def test_each_monitor_is_explained_and_an_unknown_one_has_its_plain_name() -> None:
+    entry = {"step": 1, "epoch": 0.1, **dict.fromkeys(MONITORS, 0.5), "my_figure": 0.25}
+    run = replace(made_run(report=report([finding()], monitors=[entry])), log=[{"step": 1, "grad_norm": 2.0}])
+    parsed = Parsed.of(page(run))
+    figures = [one.text for one in parsed.all("figure")]
+    said = {
+        title: next(text for text in figures if text.startswith(title))
+        for title in (
+            *("Monitored: alignment", "Monitored: spread of predicted similarities"),
+            *("Monitored: my figure", "Norm of the gradient"),
+        )
+    }
+    expected = (
+        "Mean squared distance of positives, 0 to 4; lower is better. From 0.5 at step 1",
+        "near 0 nothing is told apart. From 0.5 at step 1",
+        "From 0.25 at step 1",
+        "before it is cut to train.max_grad_norm, from 0; steady is good. From ",
+    )
+    assert all(words in text for words, text in zip(expected, said.values(), strict=True)), said
+    assert ";" not in said["Monitored: my figure"]
+    assert len([text for text in figures if text.startswith("Monitored: ")]) == len(MONITORS) + 1
+
+
+def test_monitors_are_those_of_the_documentation_with_its_ranges_and_ways() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "monitors.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(monitor_\w+|grad_norm)` \| (.*) \| (.*) \| (.*) \|$", text, re.MULTILINE)
+    told = {f"monitor_{key}": one for key, one in MONITORS.items()} | {"grad_norm": GRADIENT}
+    assert {key: (range, way) for key, _, range, way in rows} == {
+        key: (one.range, one.which_way) for key, one in told.items()
+    }
 
 
 def test_without_eval_sets_sentences_stand_where_charts_would() -> None:

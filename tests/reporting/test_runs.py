@@ -2,6 +2,7 @@
 
 import json
 import shlex
+from typing import Any
 
 import pytest
 
@@ -18,8 +19,54 @@ def test_only_the_keys_that_differ_are_told_and_an_absent_one_has_no_value() -> 
     )
     assert compared.config == {
         "train.learning_rate": {"a": 2e-5, "b": 3e-5},
-        "head.dim": {"b": 8},
+        "head": {"b": {"dim": 8}},
     }
+
+
+def test_what_is_of_another_kind_is_told_whole_and_not_again_by_its_parts() -> None:
+    model: dict[str, Any] = {"base": "org/base", "prompts": {}}
+    rows: dict[str, Any] = {"source": "x.csv", "where": {}}
+    head, where = {"dim": 8, "layers": 2}, {"score": [1, 5], "split": "topic"}
+    two_losses = {"name": "in_batch", "scale": 20}, {"name": "cosine"}
+    compared = compare_runs(
+        [
+            finished("a", model={**model, "head": None}, data={"train": [rows]}, objective=two_losses[0]),
+            finished(
+                "b",
+                model={**model, "head": head, "prompts": {"query": "q: "}},
+                data={"train": [{**rows, "where": where}]},
+                objective=two_losses[1],
+            ),
+        ]
+    )
+    assert compared.config == {
+        "model.prompts": {"a": {}, "b": {"query": "q: "}},
+        "model.head": {"a": None, "b": head},
+        "data.train.0.where": {"a": {}, "b": where},
+        "objective": {"a": two_losses[0], "b": two_losses[1]},
+    }
+
+
+def test_mappings_of_the_same_keys_are_compared_by_them_and_lists_whole() -> None:
+    one = finished("a", model={"head": {"dim": 8, "layers": 2}}, objective={"dims": [64, 32], "w": [1]})
+    two = finished("b", model={"head": {"dim": 8, "layers": 3}}, objective={"dims": [64], "w": [1.0]})
+    assert compare_runs([one, two]).config == {
+        "model.head.layers": {"a": 2, "b": 3},
+        "objective.dims": {"a": [64, 32], "b": [64]},
+    }
+
+
+def test_a_set_that_only_one_run_has_is_told_whole() -> None:
+    rows = {"source": "x.csv", "limit": 1}
+    compared = compare_runs(
+        [finished("a", data={"train": [rows]}), finished("b", data={"train": [{**rows, "limit": 2}, rows]})]
+    )
+    assert compared.config == {"data.train.0.limit": {"a": 1, "b": 2}, "data.train.1": {"b": rows}}
+
+
+def test_the_keys_of_train_are_told_one_by_one_also_where_a_run_sets_none() -> None:
+    compared = compare_runs([finished("a"), finished("b", train={"max_steps": 3, "optim_args": {"x": 1}})])
+    assert compared.config == {"train.max_steps": {"b": 3}, "train.optim_args": {"b": {"x": 1}}}
 
 
 def test_an_item_of_a_list_is_told_by_its_number_and_true_is_not_one() -> None:

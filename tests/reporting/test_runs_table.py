@@ -68,8 +68,32 @@ def test_a_difference_within_chance_has_no_star() -> None:
 def test_an_absent_key_and_a_set_that_a_run_lacks_are_shown_as_such() -> None:
     one = finished("a", eval_set(spearman=change(0.8, 0.82)), head={"dim": 8})
     lines = [" ".join(line.split()) for line in printed([one, finished("b")]).splitlines()]
-    assert "head.dim 8 not there" in lines and "after 0.8200 -" in lines
+    assert "head {dim: 8} not there" in lines and "after 0.8200 -" in lines
     assert "Note: without eval sets: b" in lines
+
+
+def test_a_key_of_train_that_a_run_does_not_set_is_its_default() -> None:
+    text = printed([finished("a", train={"eval_steps": 0.1}), finished("b", train={}, trainer=1)])
+    lines = [" ".join(line.split()) for line in text.splitlines()]
+    assert "train.eval_steps 0.1 default" in lines and "trainer not there 1" in lines
+
+
+def test_a_mapping_is_one_row_of_compact_yaml_beside_null() -> None:
+    head = {"dim": 384, "activation": "sigmoid", "dropout": 0.0}
+    one, two = finished("a", model={"head": head}), finished("b", model={"head": None})
+    lines = [" ".join(line.split()) for line in printed([one, two], 120).splitlines()]
+    row = next(i for i, line in enumerate(lines) if line.startswith("model.head"))
+    assert lines[row : row + 2] == ["model.head {dim: 384, activation: sigmoid, null", "dropout: 0.0}"]
+    assert not any("model.head." in line for line in lines)
+
+
+def test_a_value_too_long_for_its_column_is_broken_at_punctuation() -> None:
+    named = [
+        finished(f"a_run_of_a_long_name_{i}", data={"train": [{"source": f"builtin:contrast/rows{i}"}]})
+        for i in range(4)
+    ]
+    text = printed(named)
+    assert text.count("contrast/") == 4 and text.count("rows") == 4 and text.count("builtin:") == 4
 
 
 def test_runs_of_one_configuration_say_so() -> None:

@@ -77,6 +77,12 @@ def test_the_best_seed_is_that_of_the_metric_that_selects() -> None:
     assert series(0.81, 0.83, selected_by=None).best_seed is None
 
 
+def test_of_seeds_that_are_all_equal_none_is_the_best() -> None:
+    assert series(0.81, 0.81).best_seed is None and series(0.81, 0.81).to_json()["best_seed"] is None
+    assert series(0.81, 0.81, 0.82).best_seed == 11
+    assert series(0.82, 0.81, 0.82).best_seed == 7, "the first of two that are"
+
+
 def test_the_json_has_the_keys_that_are_documented() -> None:
     told = json.loads(json.dumps(series(0.81, 0.83).to_json()))
     assert told["seeds"] == [7, 3] and told["runs"] == {"7": "seed-7", "3": "seed-3"}

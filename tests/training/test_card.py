@@ -11,7 +11,7 @@ import yaml
 from huggingface_hub import ModelCard, ModelCardData
 
 from sbert_train.config import RunConfig, load_config
-from sbert_train.config.public import public_config
+from sbert_train.config.public import public_config, public_place
 from sbert_train.export.usage import sides_of
 from sbert_train.model.encoder import SentenceEncoder
 from sbert_train.training.fit import FitResult
@@ -88,6 +88,16 @@ def test_a_public_configuration_is_the_same_but_for_the_folders_of_paths(tmp_pat
     expected["objective"]["guide"] = "guide"
     expected["train"] |= {"logging_dir": "logs", "optim_args": {"x": ["y", "z"]}}
     assert told == expected
+
+
+def test_what_the_readme_says_of_paths_in_the_card_is_so() -> None:
+    text = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    pairs = re.findall(r"`([^`]+)`\s+(?:is|stays)\s+`([^`]+)`", text)
+    assert len(pairs) == 2 and {given == told for given, told in pairs} == {True, False}
+    assert [public_place(given) for given, _ in pairs] == [told for _, told in pairs]
+    assert [public_place(f"{start}/a/pairs.csv") for start in ("~", "..", "my data dir")] == [
+        *("pairs.csv", "pairs.csv", "my data dir/a/pairs.csv")
+    ]
 
 
 def test_the_model_of_a_seed_is_called_after_the_series(tmp_path: Path, tiny_model: Path) -> None:

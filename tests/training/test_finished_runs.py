@@ -53,10 +53,22 @@ def test_each_run_that_cannot_be_compared_has_a_line(tmp_path: Path) -> None:
     (tmp_path / "series" / "seeds.json").write_text("{}")
     broken = write_run(tmp_path / "broken", report(RESULT))
     (broken / "report.json").write_text('{"training": ')
+    (tmp_path / "uni.csv").touch()
+    (good / "log.jsonl").touch()
+    files = (tmp_path / "uni.csv", good / "log.jsonl")
     lines = lines_of(
-        good, tmp_path / "none", unfinished, good / "model", tmp_path / "series", broken, good / "config.yaml"
+        *files,
+        good,
+        tmp_path / "none",
+        unfinished,
+        good / "model",
+        tmp_path / "series",
+        broken,
+        good / "config.yaml",
     )
     expected = [
+        f"{tmp_path}/uni.csv: a file; expected the folder of a run",
+        f"{good}/log.jsonl: a file; expected the folder of a run; the run is {good}",
         f"{tmp_path}/none: no such folder; expected that of a run",
         f"{unfinished}: this run is not finished (step 7 is the last in its log), as no report.json is in it; "
         f"`sbert-train fit --config {unfinished}/config.yaml` goes on",

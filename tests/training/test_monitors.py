@@ -12,6 +12,7 @@ from sbert_train.data.sources import load_set
 from sbert_train.evaluation.geometry import alignment, effective_rank, uniformity
 from sbert_train.model.encoder import SentenceEncoder
 from sbert_train.objectives.registry import objective_spec
+from sbert_train.reporting.monitors import MONITORS
 from sbert_train.training import assembly, monitors
 from sbert_train.training.monitors import ProbeSet, make_probe, read_probe
 from sbert_train.training.objectives import RunObjectives
@@ -40,6 +41,10 @@ def texts_of(count: int) -> dict[str, list[str]]:
 
 def only_training(folder: Path) -> dict[str, Any]:
     return {"train": [{"source": str(write_triplets(folder))}]}
+
+
+def test_every_figure_has_a_name_and_a_phrase_for_the_page() -> None:
+    assert {f"{monitors.PREFIX}{key}" for key in MONITORS} == IN_BATCH
 
 
 def probe_of(path: Path, name: str, **options: Any) -> ProbeSet:

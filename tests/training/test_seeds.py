@@ -13,11 +13,14 @@ import torch
 import yaml
 
 from sbert_train.cli import main
+from sbert_train.commands.seeds import _print_next_of_series
 from sbert_train.config import RunConfig, dump_config, load_config
 from sbert_train.errors import ConfigError
 from sbert_train.model.dropout import dropout
+from sbert_train.reporting.seeds import series_of
 from sbert_train.training.seeds import SeriesResult, fit_seeds
 from sbert_train.training.trainer import SentenceTrainer
+from tests.reporting.finished import change, eval_set, finished
 from tests.training.interruptions import EVERY_TWO, killed_in_any_step, killed_in_step, trained, weights_of
 from tests.training.runs import config, write_triplets
 from tests.training.test_signals import in_step, told
@@ -252,6 +255,8 @@ def test_what_does_not_go_with_seeds_is_told(
     ("arguments", "words"),
     [
         (["--seeds", "1"], "--seeds 1: expected two or more whole numbers with commas, such as 1,2,3"),
+        (["--seeds", ""], "--seeds '': expected two or more whole numbers with commas, such as 1,2,3"),
+        (["--seeds", "1, 2"], "--seeds '1, 2': expected two or more whole numbers"),
         (["--seeds", "1,-2"], "--seeds 1,-2: expected two or more whole numbers"),
         (["--seeds", "1,2.5"], "--seeds 1,2.5: expected two or more whole numbers"),
         (["--seeds", "1,2,1"], "--seeds 1,2,1: 1 is named twice"),
@@ -308,6 +313,22 @@ def test_ctrl_c_ends_a_series_and_the_same_command_goes_on_and_tells_the_table(
     assert f"  sbert-train eval {tiny_model} {' '.join(models)} --data my_pairs.csv\n" in said
     assert f"  sbert-train compare {' '.join(str(Path(model).parent) for model in models)}\n" in said
     assert f"  sbert-train export {models[best - 1]} --to onnx" in said
+
+
+def test_the_closing_lines_name_no_best_where_all_seeds_are_equal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("sbert_train.commands.seeds.print_uses", print)
+    for second, is_told in ((0.82, False), (0.83, True)):
+        runs = {
+            seed: finished(f"seed-{seed}", eval_set(spearman=change(0.8, after)), selected_by="stsb_spearman")
+            for seed, after in ((1, 0.82), (2, second))
+        }
+        _print_next_of_series(SeriesResult(tmp_path, "org/base", series_of(runs)))
+        said = capsys.readouterr().out
+        assert ("is the best by stsb_spearman" in said) == is_told
+        assert ("best" in said) == is_told
+        assert said.endswith(f"{tmp_path}/seed-{2 if is_told else 1}/model\n")
 
 
 def test_the_folder_of_a_seed_keeps_names_of_the_environment(tmp_path: Path, tiny_model: Path) -> None:

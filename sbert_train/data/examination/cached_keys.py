@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import datasets
+from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
 from sbert_train.data.cache import cache_folder, complete_or_absent, fingerprint
