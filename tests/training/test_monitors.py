@@ -16,6 +16,7 @@ from sbert_train.reporting.monitors import MONITORS
 from sbert_train.training import assembly, monitors
 from sbert_train.training.monitors import ProbeSet, make_probe, read_probe
 from sbert_train.training.objectives import RunObjectives
+from sbert_train.training.run_log import MONITOR
 from tests.training.interruptions import EVERY_TWO, killed_in_step, trained, weights_of
 from tests.training.runs import config, log_of, run, sentences, write_csv, write_scored, write_triplets
 
@@ -44,7 +45,7 @@ def only_training(folder: Path) -> dict[str, Any]:
 
 
 def test_every_figure_has_a_name_and_a_phrase_for_the_page() -> None:
-    assert {f"{monitors.PREFIX}{key}" for key in MONITORS} == IN_BATCH
+    assert {f"{MONITOR}{key}" for key in MONITORS} == IN_BATCH
 
 
 def probe_of(path: Path, name: str, **options: Any) -> ProbeSet:
