@@ -321,21 +321,6 @@ def test_one_row_has_no_negatives(tmp_path: Path, tiny_model: Path) -> None:
         run(tmp_path, tiny_model, data=data)
 
 
-def test_what_is_told_of_a_set_smaller_than_a_batch_is_true(tmp_path: Path, tiny_model: Path) -> None:
-    result, lines = run(tmp_path, tiny_model, train={"per_device_train_batch_size": 64, "max_steps": 2})
-    assert "batches    1 an epoch, of 48 rows; 2 steps in 2 epochs" in lines
-    assert any(
-        line.startswith("negatives  each anchor sees 47 in-batch + 48 hard negatives;") for line in lines
-    )
-    training = json.loads(result.folder.report.read_text())["training"]
-    assert training["pairs_per_second"] * training["train_runtime"] == pytest.approx(96)
-    assert lines[-2].startswith(f"trained    {training['pairs_per_second']:,.1f} rows a second")
-    assert f"input took {training['input_share']:.1%} of the steps" in lines[-2]
-    assert lines[-1].startswith(
-        f"kept       the model of step {training['best_step']} of 2, the best by eval_pairs_"
-    )
-
-
 def test_a_second_run_does_not_tokenise(
     tmp_path: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
