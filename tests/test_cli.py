@@ -53,6 +53,7 @@ def test_fit_ends_in_before_and_after_and_the_next_commands(config_file: Path, t
     assert [command.split()[1] for command in commands] == ["eval", "export"]
 
 
+@pytest.mark.slow
 def test_the_next_commands_can_be_given_as_they_are_where_a_folder_has_a_space(
     config_file: Path, tmp_path: Path
 ) -> None:
@@ -335,10 +336,7 @@ def test_check_prints_the_plan_and_how_to_begin(config_file: Path, tmp_path: Pat
 
 
 def test_check_as_json_is_one_object_on_stdout(config_file: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "sbert_train", "check", "--config", str(config_file), "--json"],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+    done = CliRunner().invoke(app, ["check", "--config", str(config_file), "--json"])
     assert json.loads(done.stdout)["steps"] == 6
 
 

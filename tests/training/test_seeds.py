@@ -130,6 +130,7 @@ def test_the_best_seed_of_a_metric_that_should_be_small_has_the_smallest(
     assert values[str(told["best_seed"])] == min(values.values()) < max(values.values())
 
 
+@pytest.mark.slow
 def test_a_series_that_was_killed_goes_on_where_it_was(
     tmp_path: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -149,7 +150,10 @@ def test_a_series_that_was_killed_goes_on_where_it_was(
     assert told == expected
 
 
-@pytest.mark.parametrize("save", ["epoch", "no"], ids=["with checkpoints", "without"])
+@pytest.mark.parametrize(
+    "save",
+    [pytest.param("epoch", id="with checkpoints", marks=pytest.mark.slow), pytest.param("no", id="without")],
+)
 def test_finished_seeds_are_not_trained_again_and_more_may_be_added(
     save: str, tmp_path: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
