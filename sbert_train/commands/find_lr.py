@@ -1,7 +1,18 @@
 """sbert-train fit --find-lr."""
 
 import shlex
-from typing import Any
+from typing import Annotated, Any
+
+import typer
+
+FindLr = Annotated[
+    bool,
+    typer.Option(
+        "--find-lr",
+        help="Train nothing: try growing learning rates for 100 steps, suggest one, and write find_lr.json and "
+        "find_lr.svg to output_dir.",
+    ),
+]
 
 
 def find_learning_rate(settings: Any, config: str, overrides: list[str]) -> None:

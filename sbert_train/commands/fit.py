@@ -7,10 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from sbert_train.commands.find_lr import find_learning_rate
+from sbert_train.commands.find_lr import FindLr, find_learning_rate
 from sbert_train.commands.options import ConfigOption, Overrides
 from sbert_train.commands.printing import print_comparison, print_uses, quiet_libraries
-from sbert_train.commands.seeds import fit_seeds, seeds_of
+from sbert_train.commands.seeds import Seeds, fit_seeds, seeds_of
 from sbert_train.commands.settings import load_settings
 from sbert_train.errors import CommandError
 
@@ -46,22 +46,8 @@ def fit(
             metavar="KEY",
         ),
     ] = None,
-    find_lr: Annotated[
-        bool,
-        typer.Option(
-            "--find-lr",
-            help="Train nothing: try growing learning rates for 100 steps, suggest one, and write find_lr.json and "
-            "find_lr.svg to output_dir.",
-        ),
-    ] = False,
-    seeds: Annotated[
-        str | None,
-        typer.Option(
-            help="Train once with each of these seeds, such as 1,2,3, each in a folder of its own below output_dir, "
-            "and tell mean and spread.",
-            metavar="SEED,SEED...",
-        ),
-    ] = None,
+    find_lr: FindLr = False,
+    seeds: Seeds = None,
 ) -> None:
     """Fine-tune a model, and measure it against the one it came from."""
     if find_lr and (overwrite or strict or allow_changes or resume != "auto" or seeds):

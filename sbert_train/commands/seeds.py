@@ -3,10 +3,21 @@
 import re
 import shlex
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from sbert_train.commands.printing import print_uses
 from sbert_train.errors import CommandError
+
+Seeds = Annotated[
+    str | None,
+    typer.Option(
+        help="Train once with each of these seeds, such as 1,2,3, each in a folder of its own below output_dir, and "
+        "tell mean and spread.",
+        metavar="SEED,SEED...",
+    ),
+]
 
 
 def seeds_of(text: str, overrides: Sequence[str]) -> list[int]:
@@ -28,6 +39,7 @@ def seeds_of(text: str, overrides: Sequence[str]) -> list[int]:
 
 
 def fit_seeds(settings: Any, seeds: Sequence[int], options: dict[str, Any]) -> None:
+    """Train with each seed, and print the table of all of them; options are those of `training.seeds.fit_seeds`."""
     from rich.console import Console
     from rich.table import Table
 

@@ -39,6 +39,7 @@ def test_the_guess_is_the_narrowest_scale_that_holds_them(
         ((0.0, 1.0), [0.0, 0.4], False),
         ((-1.0, 1.0), [-0.8, 1.0], False),
         ((0.0, 7.0), [0.0, 6.0], False),
+        ((0.0, 7.0), [0.0, 4.9], False),  # most of it is used
         ((0.0, 4.0), [1.0, 2.0], False),
     ],
 )
